@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# kvloom_add_test(NAME source... BACKENDS host cuda hip [SANITIZE] [FAST_MATH])
+#
+# Builds the sources, paths below tests/, once for each of the listed backends that this build has, as the programs
+# NAME.host (C++, compiled by the host compiler), NAME.cuda and NAME.hip in <build>/bin. All of them run the same
+# Catch2 main; those for a GPU say loudly that they skip, with exit code 77, where there is none. In each source
+# KVLOOM_TEST_BACKEND_HOST, KVLOOM_TEST_BACKEND_CUDA and KVLOOM_TEST_BACKEND_HIP are 0 or 1.
+#   SANITIZE   also built with KVLOOM_SANITIZER
+#   FAST_MATH  a program NAME.cuda_fast_math compiled with -use_fast_math too
+
+find_package(Catch2 REQUIRED)
+if(NOT COMMAND catch_discover_tests)
+  list(APPEND CMAKE_MODULE_PATH ${Catch2_DIR})
+  include(Catch)
+endif()
+
+# The Catch2 main is compiled once, as plain C++, whatever the backend; it is most of Catch2 itself, so it is neither
+# optimised much nor instrumented.
+if(NOT TARGET kvloom_test_main)
+  add_library(kvloom_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  target_link_libraries(kvloom_test_main PUBLIC Catch2::Catch2)
+  set_target_properties(kvloom_test_main PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS OFF)
+  target_compile_options(kvloom_test_main PRIVATE -Wall -Wextra -Werror -O1)
+endif()
+
+function(kvloom_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SANITIZE;FAST_MATH" "" "BACKENDS")
+  if(KVLOOM_SANITIZER AND NOT arg_SANITIZE)
+    return()
+  endif()
+  set(variants ${arg_BACKENDS})
+  if(arg_FAST_MATH AND cuda IN_LIST variants)
+    list(APPEND variants cuda_fast_math)
+  endif()
+  foreach(variant IN LISTS variants)
+    string(REPLACE "_fast_math" "" backend ${variant})
+    if(NOT backend IN_LIST kvloom_program_backends)
+      continue()
+    endif()
+    set(target ${name}.${variant})
+    kvloom_program(${target} ${backend} ${arg_UNPARSED_ARGUMENTS}
+                   ${PROJECT_SOURCE_DIR}/tests/support/device_probe.cpp)
+    target_link_libraries(${target} PRIVATE kvloom_test_main Catch2::Catch2)
+    if(variant STREQUAL "cuda_fast_math")
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-use_fast_math>)
+    endif()
+    # Half the time to compile, and hardly more to run.
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+    if(backend STREQUAL "hip" AND KVLOOM_TEST_HIP_ARCHITECTURES)
+      set_target_properties(${target} PROPERTIES HIP_ARCHITECTURES "${KVLOOM_TEST_HIP_ARCHITECTURES}")
+    endif()
+    if(backend STREQUAL "cuda")
+      set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+      target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    endif()
+    catch_discover_tests(${target} TEST_PREFIX "${target}/"
+                         PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS ${variant})
+  endforeach()
+endfunction()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// A warp of an NVIDIA GPU: lane primitives, memory accesses of a stated width, and order between kernels.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kvloom/core/types.hpp"
+#include "kvloom/core/vec.hpp"
+#include "kvloom/group/arch.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+namespace cuda {
+
+namespace detail {
+
+/// The architecture of this compile pass.
+KVLOOM_FN constexpr arch_id current_arch()
+{
+#if KVLOOM_ON_CUDA && __CUDA_ARCH__ < 900
+    return arch_id::sm_80;
+#else
+    return arch_id::sm_90;
+#endif
+}
+
+} // namespace detail
+
+/// The calling thread's warp. Every collective names all 32 lanes.
+struct wave
+{
+    static constexpr int size           = 32;
+    static constexpr arch_id arch       = detail::current_arch();
+    static constexpr bool quad_rows     = false;
+    static constexpr bool has_transpose = true;
+
+    KVLOOM_DEVICE int lane() const { return int(threadIdx.x) & 31; }
+
+    template <int Mask, class T>
+    KVLOOM_DEVICE T exchange(T x, site) const
+    {
+        return __shfl_xor_sync(~0U, x, Mask);
+    }
+
+    template <int Distance, class T>
+    KVLOOM_DEVICE T shift(T x, site) const
+    {
+        return Distance >= 0 ? __shfl_down_sync(~0U, x, Distance, 16) : __shfl_up_sync(~0U, x, -Distance, 16);
+    }
+
+    template <int Distance, class T>
+    KVLOOM_DEVICE T rotate(T x, site) const
+    {
+        return __shfl_sync(~0U, x, (lane() - Distance) & 15, 16);
+    }
+
+    template <int Lane, class T>
+    KVLOOM_DEVICE T broadcast_row(T x, site) const
+    {
+        return __shfl_sync(~0U, x, Lane, 16);
+    }
+
+    template <class T>
+    KVLOOM_DEVICE T shuffle(T x, int source, site) const
+    {
+        return __shfl_sync(~0U, x, source);
+    }
+
+    /// The value of one lane, the same for all.
+    template <class T>
+    KVLOOM_DEVICE T from_lane(T x, int source, site) const
+    {
+        return __shfl_sync(~0U, x, source);
+    }
+
+    /// The value of the lane before; unspecified in lane 0.
+    template <class T>
+    KVLOOM_DEVICE T previous(T x, site) const
+    {
+        return __shfl_up_sync(~0U, x, 1);
+    }
+
+    KVLOOM_DEVICE u64 ballot(bool predicate, site) const { return __ballot_sync(~0U, predicate); }
+
+    /// Transposes an 8x8 matrix of 16-bit units, two neighbouring columns of row lane / 4 to a lane.
+    KVLOOM_DEVICE u32 transpose8(u32 x, site) const
+    {
+        u32 turned;
+        asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(x));
+        return turned;
+    }
+
+    template <class T>
+    KVLOOM_DEVICE T uniform(T x) const
+    {
+        return x;
+    }
+
+    /// The compiler may not use what it knows of x: registers are what a warp is short of.
+    KVLOOM_DEVICE void forget(u32& x) const { asm("" : "+r"(x)); }
+
+    /// One access of sizeof(V) bytes to global memory. Inline text, since the compiler splits vector accesses
+    /// behind structs.
+    template <class V>
+    KVLOOM_DEVICE V load(void const* from) const
+    {
+        V got;
+        if constexpr (sizeof(V) == 16) {
+            asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(got[0]), "=r"(got[1]), "=r"(got[2]), "=r"(got[3])
+                         : "l"(from));
+        } else if constexpr (is_same_v<V, vec<u32, 2>>) {
+            asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(got[0]), "=r"(got[1]) : "l"(from));
+        } else if constexpr (sizeof(V) == 8) {
+            asm volatile("ld.global.b64 %0, [%1];" : "=l"(got) : "l"(from));
+        } else if constexpr (sizeof(V) == 4) {
+            asm volatile("ld.global.b32 %0, [%1];" : "=r"(got) : "l"(from));
+        } else if constexpr (sizeof(V) == 2) {
+            asm volatile("ld.global.b16 %0, [%1];" : "=h"(got) : "l"(from));
+        } else {
+            u16 wide;
+            asm volatile("ld.global.u8 %0, [%1];" : "=h"(wide) : "l"(from));
+            got = V(wide);
+        }
+        return got;
+    }
+
+    /// The same through the read-only path, for what nothing writes.
+    template <class V>
+    KVLOOM_DEVICE V load_constant(void const* from) const
+    {
+        V got;
+        if constexpr (sizeof(V) == 16) {
+            asm volatile("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(got[0]), "=r"(got[1]), "=r"(got[2]), "=r"(got[3])
+                         : "l"(from));
+        } else if constexpr (sizeof(V) == 4) {
+            asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(got) : "l"(from));
+        } else if constexpr (sizeof(V) == 2) {
+            asm volatile("ld.global.nc.b16 %0, [%1];" : "=h"(got) : "l"(from));
+        } else {
+            got = load<V>(from);
+        }
+        return got;
+    }
+
+    /// An index that the previous kernel may be about to write: to be checked after dependency().
+    template <class Index>
+    KVLOOM_DEVICE Index load_hint(Index const* from) const
+    {
+        Index got;
+        if constexpr (sizeof(Index) == 8) {
+            asm volatile("ld.relaxed.gpu.global.s64 %0, [%1];" : "=l"(got) : "l"(from));
+        } else {
+            asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(got) : "l"(from));
+        }
+        return got;
+    }
+
+    template <class V>
+    KVLOOM_DEVICE void store(void* to, V const& x) const
+    {
+        if constexpr (sizeof(V) == 16) {
+            asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x[0]), "r"(x[1]),
+                         "r"(x[2]), "r"(x[3])
+                         : "memory");
+        } else if constexpr (is_same_v<V, vec<u32, 2>>) {
+            asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(x[0]), "r"(x[1]) : "memory");
+        } else if constexpr (sizeof(V) == 8) {
+            asm volatile("st.global.b64 [%0], %1;" ::"l"(to), "l"(x) : "memory");
+        } else if constexpr (sizeof(V) == 4) {
+            asm volatile("st.global.b32 [%0], %1;" ::"l"(to), "r"(x) : "memory");
+        } else if constexpr (sizeof(V) == 2) {
+            asm volatile("st.global.b16 [%0], %1;" ::"l"(to), "h"(x) : "memory");
+        } else {
+            asm volatile("st.global.u8 [%0], %1;" ::"l"(to), "h"(u16(x)) : "memory");
+        }
+    }
+
+    /// Waits until the previous kernel of the stream has finished and its writes are visible (programmatic
+    /// dependent launch).
+    KVLOOM_DEVICE void dependency() const
+    {
+#if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
+        asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+    }
+
+    /// The same once `hint` has arrived, so that the assembler keeps what a hint starts ahead of the wait.
+    template <class Index>
+    KVLOOM_DEVICE void dependency_after([[maybe_unused]] Index hint) const
+    {
+#if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
+        asm volatile("{\n"
+                     ".reg .pred either;\n"
+                     "setp.lt.s64 either, %0, 0;\n"
+                     "@either griddepcontrol.wait;\n"
+                     "@!either griddepcontrol.wait;\n"
+                     "}" ::"l"(i64(hint))
+                     : "memory");
+#endif
+    }
+
+    /// Lets the next kernel of the stream start up to its own dependency().
+    KVLOOM_DEVICE void release_dependents() const
+    {
+#if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
+        asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+    }
+};
+
+} // namespace cuda
+} // namespace v0
+} // namespace kvloom

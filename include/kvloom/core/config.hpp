@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Every macro of kvloom. The conditions are always defined, as 0 or 1.
+#pragma once
+
+// The language that this compiler speaks.
+#if defined(__HIP__)
+#define KVLOOM_HIP 1
+#else
+#define KVLOOM_HIP 0
+#endif
+
+#if !KVLOOM_HIP && defined(__CUDACC__)
+#define KVLOOM_CUDA 1
+#else
+#define KVLOOM_CUDA 0
+#endif
+
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+#define KVLOOM_RTC 1
+#else
+#define KVLOOM_RTC 0
+#endif
+
+// The pass: both are 0 where host code is compiled.
+#if KVLOOM_CUDA && defined(__CUDA_ARCH__)
+#define KVLOOM_ON_CUDA 1
+#else
+#define KVLOOM_ON_CUDA 0
+#endif
+
+#if KVLOOM_HIP && defined(__HIP_DEVICE_COMPILE__) && defined(__AMDGCN__)
+#define KVLOOM_ON_AMD 1
+#else
+#define KVLOOM_ON_AMD 0
+#endif
+
+// Conversions that the machine of this pass does in hardware.
+#if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 890
+#define KVLOOM_NATIVE_FP8_OCP 1
+#elif KVLOOM_ON_AMD && (defined(__gfx950__) || defined(__gfx1200__) || defined(__gfx1201__))
+#define KVLOOM_NATIVE_FP8_OCP 1
+#else
+#define KVLOOM_NATIVE_FP8_OCP 0
+#endif
+
+#if KVLOOM_ON_AMD && (defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__))
+#define KVLOOM_NATIVE_FP8_FNUZ 1
+#else
+#define KVLOOM_NATIVE_FP8_FNUZ 0
+#endif
+
+#if KVLOOM_NATIVE_FP8_OCP || KVLOOM_NATIVE_FP8_FNUZ
+#define KVLOOM_NATIVE_FP8 1
+#else
+#define KVLOOM_NATIVE_FP8 0
+#endif
+
+#if KVLOOM_ON_CUDA || (KVLOOM_ON_AMD && defined(__gfx950__))
+#define KVLOOM_NATIVE_BF16 1
+#else
+#define KVLOOM_NATIVE_BF16 0
+#endif
+
+// Fast math breaks the promises on bits and NaN. CUDA device code does not depend on the flag.
+#if !KVLOOM_ON_CUDA && (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__))
+#if !defined(KVLOOM_ALLOW_FAST_MATH)
+#error "kvloom: fast math changes bits and loses NaN; KVLOOM_ALLOW_FAST_MATH gives these promises up"
+#endif
+#define KVLOOM_FAST_MATH 1
+#else
+#define KVLOOM_FAST_MATH 0
+#endif
+
+// KVLOOM_FN: callable from host and device, always inlined. KVLOOM_DEVICE: for device code alone.
+#if KVLOOM_HIP
+#define KVLOOM_FN __attribute__((host)) __attribute__((device)) __attribute__((always_inline)) inline
+#define KVLOOM_DEVICE __attribute__((device)) __attribute__((always_inline)) inline
+#elif KVLOOM_CUDA
+#define KVLOOM_FN __host__ __device__ __forceinline__
+#define KVLOOM_DEVICE __device__ __forceinline__
+#else
+#define KVLOOM_FN inline
+#define KVLOOM_DEVICE inline
+#endif
+
+// Unrolls the loop that follows. The host pass of nvcc knows no spelling that is free of warnings.
+#if defined(__clang__) || KVLOOM_ON_CUDA
+#define KVLOOM_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__) && !KVLOOM_CUDA
+#define KVLOOM_UNROLL _Pragma("GCC unroll 64")
+#else
+#define KVLOOM_UNROLL
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// A few neighbouring elements held by one lane, and their conversions.
+#pragma once
+
+#include "kvloom/core/convert.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+namespace detail {
+
+/// The largest power of two that divides a size, but no more than a 16-byte access needs.
+KVLOOM_FN constexpr usize vector_alignment(usize bytes)
+{
+    usize const power = bytes & (~bytes + 1);
+    return power < 16 ? power : 16;
+}
+
+template <class T, int N, bool FillsWords>
+struct vec_elements
+{
+    T e[N];
+};
+
+/// Nothing uses `words`. It is there for clang and nvcc, which keep a union in registers as its member of the
+/// largest alignment: without it, every element becomes a variable of its own where a value lives through a
+/// loop.
+template <class T, int N>
+struct vec_elements<T, N, true>
+{
+    union
+    {
+        T e[N];
+        u32 words[sizeof(T) * N / 4];
+    };
+};
+
+} // namespace detail
+
+/// N elements, aligned to their size up to 16 bytes.
+///
+/// An aggregate: `vec<float, 2>{{1.0f, 2.0f}}`. Elements of less than 4 bytes are better assigned one by one,
+/// since clang warns of missing braces there.
+template <class T, int N>
+struct alignas(detail::vector_alignment(sizeof(T) * N)) vec
+    : detail::vec_elements<T, N, (sizeof(T) < 4 && sizeof(T) * N % 4 == 0)>
+{
+    static_assert(N > 0, "vec: N must be positive");
+
+    KVLOOM_FN constexpr T& operator[](int i) { return this->e[i]; }
+
+    KVLOOM_FN constexpr T const& operator[](int i) const { return this->e[i]; }
+};
+
+namespace detail {
+
+/// The values in one 32-bit word: 2 of a 16-bit type, 4 of fp8.
+template <class T>
+KVLOOM_FN vec<float, 4 / numeric<T>::bytes> widen_word(u32 word)
+{
+    if constexpr (numeric<T>::bytes == 2) {
+        float_pair const x = widen_pair<T>(word);
+        return {{x.low, x.high}};
+    } else {
+        float_pair const x = widen_fp8s<T, false>(word);
+        float_pair const y = widen_fp8s<T, true>(word);
+        return {{x.low, x.high, y.low, y.high}};
+    }
+}
+
+template <class T, class Overflow>
+KVLOOM_FN u32 narrow_to_word(float const* x)
+{
+    if constexpr (numeric<T>::bytes == 2) {
+        return narrow_pair<T, Overflow>(x[0], x[1]);
+    } else {
+        return narrow_to_fp8s<T, Overflow>(x[0], x[1], x[2], x[3]);
+    }
+}
+
+} // namespace detail
+
+/// The values of all elements. Whole words stay in registers as they are.
+template <class T, int N>
+KVLOOM_FN vec<float, N> widen(vec<T, N> x)
+{
+    vec<float, N> wide;
+    if constexpr (is_same_v<T, float>) {
+        wide = x;
+    } else if constexpr (N * numeric<T>::bytes % 4 == 0) {
+        constexpr int words = N * numeric<T>::bytes / 4;
+        constexpr int each  = 4 / numeric<T>::bytes;
+
+        auto const packed = bit_cast<vec<u32, words>>(x);
+        KVLOOM_UNROLL
+        for (int w = 0; w < words; ++w) {
+            auto const part = detail::widen_word<T>(packed[w]);
+            KVLOOM_UNROLL
+            for (int i = 0; i < each; ++i) {
+                wide[w * each + i] = part[i];
+            }
+        }
+    } else {
+        KVLOOM_UNROLL
+        for (int i = 0; i < N; ++i) {
+            wide[i] = widen(x[i]);
+        }
+    }
+    return wide;
+}
+
+/// All elements narrowed to T. Whole words are built in registers.
+template <class T, class Overflow = saturate, int N>
+KVLOOM_FN vec<T, N> narrow(vec<float, N> x)
+{
+    if constexpr (is_same_v<T, float>) {
+        return x;
+    } else if constexpr (N * numeric<T>::bytes % 4 == 0) {
+        constexpr int words = N * numeric<T>::bytes / 4;
+        constexpr int each  = 4 / numeric<T>::bytes;
+
+        vec<u32, words> packed;
+        KVLOOM_UNROLL
+        for (int w = 0; w < words; ++w) {
+            packed[w] = detail::narrow_to_word<T, Overflow>(x.e + w * each);
+        }
+        return bit_cast<vec<T, N>>(packed);
+    } else {
+        vec<T, N> result;
+        KVLOOM_UNROLL
+        for (int i = 0; i < N; ++i) {
+            result[i] = narrow<T, Overflow>(x[i]);
+        }
+        return result;
+    }
+}
+
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Collectives over tiles: exchange, broadcast, any, all_reduce, and sums of several rows at once.
+#pragma once
+
+#include "kvloom/core/math.hpp"
+#include "kvloom/core/types.hpp"
+#include "kvloom/core/vec.hpp"
+#include "kvloom/group/tile.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+/// Value of the lane whose rank is this lane's rank ^ Mask.
+///
+/// Collective: every lane of the wave calls. @cost one cross-lane move (on CDNA a DPP operand for masks 1, 2,
+/// 3, 7, 8, 15)
+template <int Mask, class Tile, class T>
+KVLOOM_FN T exchange(Tile tile, T value, site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "exchange: the first argument must be a tile");
+    static_assert(Mask > 0 && Mask < Tile::size, "exchange: the mask must keep the lane in its tile");
+    return tile.wave.template exchange<Mask>(value, at);
+}
+
+/// Value of the tile's lane of rank `Lane`, in every lane of the tile. Every lane of the wave calls.
+template <int Lane, class Tile, class T>
+KVLOOM_FN T broadcast(Tile tile, T value, site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "broadcast: the first argument must be a tile");
+    static_assert(Lane >= 0 && Lane < Tile::size, "broadcast: no such lane in the tile");
+    if constexpr (Tile::size == 16) {
+        return tile.wave.template broadcast_row<Lane>(value, at);
+    } else {
+        return tile.wave.shuffle(value, tile.index() * Tile::size + Lane, at);
+    }
+}
+
+/// Whether the predicate holds in any lane of the tile. Every lane of the wave calls.
+template <class Tile>
+KVLOOM_FN bool any(Tile tile, bool predicate, site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "any: the first argument must be a tile");
+    u64 const lanes = tile.wave.ballot(predicate, at) >> (tile.index() * Tile::size);
+    return Tile::size == 64 ? lanes != 0 : (lanes & ((u64(1) << (Tile::size & 63)) - 1)) != 0;
+}
+
+namespace detail {
+
+/// Lane mask of the reduction step at `distance`: where the lanes of a quad (of half a row) agree already,
+/// CDNA may read any of them, and mirrors are DPP operands.
+template <class Wave>
+KVLOOM_FN constexpr int step_mask(int distance)
+{
+    return Wave::quad_rows && distance == 4 ? 7 : Wave::quad_rows && distance == 8 ? 15 : distance;
+}
+
+template <int Distance, class Tile, class T, class Combine>
+KVLOOM_FN T reduce_from(Tile tile, T value, Combine combine, site at)
+{
+    if constexpr (Distance < Tile::size) {
+        constexpr int mask = step_mask<typename Tile::wave_type>(Distance);
+        value              = combine(value, tile.wave.template exchange<mask>(value, at));
+        return reduce_from<2 * Distance>(tile, value, combine, at);
+    } else {
+        return value;
+    }
+}
+
+/// Adds over the quads of a tile; lane i of quad 1 (of quad 0 in a tile of one quad) gets the sum over lanes
+/// i of all quads.
+template <class Tile>
+KVLOOM_FN float add_quads(Tile tile, float value, site at)
+{
+    if constexpr (Tile::wave_type::quad_rows && Tile::size >= 8) {
+        value = add(value, tile.wave.template rotate<4>(value, at)); // right in odd quads, which is enough
+        if constexpr (Tile::size >= 16) {
+            value = add(value, tile.wave.template rotate<8>(value, at));
+        }
+    } else if constexpr (Tile::size >= 8) {
+        value = add(value, tile.wave.template exchange<4>(value, at));
+        if constexpr (Tile::size >= 16) {
+            value = add(value, tile.wave.template exchange<8>(value, at));
+        }
+    }
+    if constexpr (Tile::size >= 32) {
+        value = add(value, tile.wave.template exchange<16>(value, at));
+    }
+    if constexpr (Tile::size >= 64) {
+        value = add(value, tile.wave.template exchange<32>(value, at));
+    }
+    return value;
+}
+
+} // namespace detail
+
+/// Combines one value of each lane, pairwise at distance 1, 2, 4, ...; every lane of the tile gets the
+/// result.
+///
+/// `combine` must be commutative. Collective: every lane of the wave calls. @cost log2(Tile::size) cross-lane
+/// moves
+template <class Tile, class T, class Combine>
+KVLOOM_FN T all_reduce(Tile tile, T value, Combine combine, site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "all_reduce: the first argument must be a tile");
+    return detail::reduce_from<1>(tile, value, combine, at);
+}
+
+struct plus
+{
+    KVLOOM_FN float operator()(float a, float b) const { return add(a, b); }
+};
+
+/// Sums `Count` (1, 2 or 4) values over the tile, then applies `finish` to each sum: every lane gets the
+/// `Count / Group` results.
+///
+/// The first two steps sort the sums into the lanes of a quad, so that the later steps and `finish` (a root
+/// and a division, say) are done once for all of them. Addition commutes: the bits are those of plain
+/// reductions. Neighbouring `Group` sums (the parts of one row) are added pairwise before `finish`.
+///
+/// Collective: every lane of the wave calls. @cost for four values 5 + log2(Tile::size) cross-lane moves and
+/// four broadcasts
+template <int Group, class Tile, int Count, class Finish>
+KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values, Finish finish,
+                                             site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "sum_rows: the first argument must be a tile");
+    static_assert(Count == 1 || Count == 2 || Count == 4, "sum_rows: the number of values must be 1, 2 or 4");
+    static_assert(Count % Group == 0, "sum_rows: the values must fall into whole groups");
+
+    vec<float, Count / Group> results;
+    if constexpr (Count == 1) {
+        results[0] = finish(all_reduce(tile, values[0], plus{}, at));
+        return results;
+    } else {
+        bool const odd    = (tile.rank() & 1) != 0;
+        bool const second = (tile.rank() & 2) != 0;
+        float sorted =
+            add(odd ? values[1] : values[0], tile.wave.template exchange<1>(odd ? values[0] : values[1], at));
+        if constexpr (Count == 4) {
+            float const upper = add(odd ? values[3] : values[2],
+                                    tile.wave.template exchange<1>(odd ? values[2] : values[3], at));
+            sorted =
+                add(second ? upper : sorted, tile.wave.template exchange<2>(second ? sorted : upper, at));
+        } else {
+            sorted = add(sorted, tile.wave.template exchange<2>(sorted, at));
+        }
+        sorted = detail::add_quads(tile, sorted, at);
+        if constexpr (Group >= 2) {
+            sorted = add(sorted, tile.wave.template exchange<1>(sorted, at));
+        }
+        if constexpr (Group >= 4) {
+            sorted = add(sorted, tile.wave.template exchange<2>(sorted, at));
+        }
+        sorted             = finish(sorted);
+        constexpr int base = Tile::size >= 8 ? 4 : 0;
+        results[0]         = broadcast<base>(tile, sorted, at);
+        if constexpr (Count / Group >= 2) {
+            results[1] = broadcast<base + Group>(tile, sorted, at);
+        }
+        if constexpr (Count / Group >= 4) {
+            results[2] = broadcast<base + 2>(tile, sorted, at);
+            results[3] = broadcast<base + 3>(tile, sorted, at);
+        }
+        return results;
+    }
+}
+
+} // namespace v0
+} // namespace kvloom

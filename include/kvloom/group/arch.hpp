@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The machines that kvloom knows by name.
+#pragma once
+
+#include "kvloom/core/config.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+/// A machine: the CPU models of a CDNA wave and of an NVIDIA warp, AMD processors, NVIDIA architectures.
+///
+/// Tuning is a constexpr function of it: the host calls it with the id found at run time, a kernel with its
+/// own.
+enum class arch_id { host_cdna, host_warp32, gfx90a, gfx942, gfx950, gfx11, gfx12, sm_80, sm_90 };
+
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT The fused insert as a ready kernel: RMSNorm and RoPE of q, k and index rows,
+// and K, V and the index key into paged caches.
+#pragma once
+
+#include "kvloom/kernel/insert_long.hpp"
+#include "kvloom/kernel/insert_validate.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+namespace detail {
+
+/// As many blocks as the plan's waves fill, through the backend's launch.
+template <class Stream, class Kernel, class Problem>
+status start_insert(Stream const& stream, Kernel kernel, insert_launch<Problem> const& work, arch_id arch)
+{
+    int const waves = Kernel::bounds.threads / insert_tuning_for(arch, work.plan.shape).wave;
+    return launch(stream, kernel, work, (work.plan.waves + waves - 1) / waves);
+}
+
+} // namespace detail
+
+/// One launch in place of three: for each token of a projection row [q | k | v | index_q | index_k]
+///
+///     q, index_q    RMSNorm, RoPE                      -> dense outputs
+///     k, index_k    RMSNorm, RoPE, rounding, scale     -> paged caches
+///     v             scale                              -> paged cache
+///
+/// with the types, layouts and contract of `Problem` (insert_problem.hpp). Bits do not depend on the machine.
+template <class Problem>
+struct qk_norm_rope_insert
+{
+    using args  = insert_args<Problem>;
+    using types = insert_types<Problem>;
+
+    /// The first argument that breaks a rule, or none; reads no device memory.
+    static status validate(args const& a) { return validate_insert(a); }
+
+    /// Starts the kernel on a host, hip or cuda stream; zero tokens succeed without a launch. Validates
+    /// first, allocates nothing, does not synchronise, and may be captured in a graph.
+    template <class Stream>
+    static status launch(Stream const& stream, args const& a)
+    {
+        status const valid = validate(a);
+        if (!valid.ok() || a.tokens == 0) {
+            return valid;
+        }
+        arch_id const arch = arch_of(stream);
+        insert_launch<Problem> const work{plan_insert(sizes(a), arch), a};
+        switch (work.plan.shape) {
+        case insert_shape::short_rows:
+            return detail::start_insert(stream, insert_short<Problem>{}, work, arch);
+        case insert_shape::long_narrow:
+            return detail::start_insert(stream, insert_long<Problem, insert_shape::long_narrow>{}, work,
+                                        arch);
+        case insert_shape::long_wide:
+            return detail::start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
+        }
+        return {fault::unsupported, "shape", i64(work.plan.shape), 0};
+    }
+
+    /// What the plan sees of the arguments.
+    static insert_sizes sizes(args const& a)
+    {
+        insert_sizes s;
+        s.tokens      = a.tokens;
+        s.q_heads     = a.q.heads;
+        s.kv_heads    = a.k.heads;
+        s.index_heads = types::index::present ? a.index_q.heads : 0;
+        s.index_keys  = types::index::present ? 1 : 0;
+        s.window      = vector_size<typename types::element>;
+        s.strips      = types::dim / 32;
+        return s;
+    }
+};
+
+} // namespace v0
+} // namespace kvloom

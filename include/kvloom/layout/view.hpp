@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT Views: dense rows of tokens and heads, vectors of one row, and paged caches. A
+// view is passed by value to a kernel.
+#pragma once
+
+#include "kvloom/core/types.hpp"
+#include "kvloom/layout/span.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+/// One row of `Dim` neighbouring elements.
+template <class T, int Dim>
+struct row_span
+{
+    T* data = nullptr;
+};
+
+/// How the heads of a token lie: one after the other, a distance that the compiler knows, or as the view
+/// says.
+struct dense_heads
+{};
+struct strided_heads
+{};
+
+/// Rows of `Dim` elements, one for each token and head; strides in elements. With dense_heads `head_stride`
+/// must be `Dim`.
+template <class T, int Dim, class Heads = strided_heads>
+struct head_rows
+{
+    using element            = T;
+    static constexpr int dim = Dim;
+
+    T* data          = nullptr;
+    int heads        = 0;
+    i64 token_stride = 0;
+    i64 head_stride  = Dim; ///< with dense_heads always Dim
+
+    /// Elements from a head to the one `heads` further on.
+    KVLOOM_FN i64 ahead(int heads) const
+    {
+        if constexpr (is_same_v<Heads, dense_heads>) {
+            return heads * Dim;
+        } else {
+            return heads * head_stride;
+        }
+    }
+
+    /// The row of a token and a head, neither of them negative.
+    KVLOOM_FN row_span<T, Dim> row(int token, int head) const
+    {
+        return {data + u64(u32(token)) * u64(token_stride) + ahead(head)};
+    }
+};
+
+/// The place of a token in a paged cache. Not valid: nothing is stored.
+struct token_place
+{
+    i64 page   = 0;
+    int slot   = 0;
+    bool valid = false;
+};
+
+/// A paged cache: spans of `Layout`, one for each page and head; strides in elements, each a multiple of 16
+/// bytes.
+template <class Layout>
+struct paged_view
+{
+    using layout  = Layout;
+    using element = typename Layout::element;
+
+    element* data    = nullptr;
+    int pages        = 0;
+    int heads        = 0;
+    i64 page_stride  = 0;
+    i64 head_stride  = Layout::elements;
+    i64 token_stride = Layout::dim; ///< used by layouts whose tokens are strided
+
+    /// First element of the span of (page, head).
+    KVLOOM_FN element* span(i64 page, int head) const
+    {
+        return data + page * page_stride + head * head_stride;
+    }
+
+    /// Address of element `dim` of the token at `place`.
+    KVLOOM_FN element* address(token_place place, int head, int dim) const
+    {
+        if constexpr (strided_tokens_v<Layout>) {
+            return span(place.page, head) + place.slot * token_stride + dim;
+        } else {
+            return span(place.page, head) + Layout::offset(place.slot, dim);
+        }
+    }
+};
+
+/// Where slot `slot` lies in `cache`. A negative slot, or one beyond the last page, has no place.
+template <class Layout, class Slot>
+KVLOOM_FN token_place place(paged_view<Layout> const& cache, Slot slot)
+{
+    static_assert(is_index_v<Slot>, "place: a slot must be a signed integer of 32 or 64 bits");
+    constexpr int size = Layout::page_size;
+    i64 const wide     = slot;
+    bool const valid   = wide >= 0 && wide < i64(cache.pages) * size;
+    return {wide / size, int(wide % size), valid};
+}
+
+/// A run of pages of one sequence, the first of which holds token `first_token`.
+template <class Id>
+struct page_run
+{
+    Id const* ids   = nullptr;
+    int count       = 0;
+    i64 first_token = 0;
+};
+
+/// A page table with one row of page ids for each sequence.
+template <class Id>
+struct block_table
+{
+    static_assert(is_index_v<Id>, "block_table: a page id must be a signed integer of 32 or 64 bits");
+
+    Id const* ids = nullptr;
+    int sequences = 0;
+    int width     = 0; ///< ids to a sequence
+    i64 stride    = 0; ///< ids from one sequence's first to the next one's
+
+    KVLOOM_FN page_run<Id> run(int sequence) const { return {ids + sequence * stride, width, 0}; }
+
+    /// The slot of token `position` of `sequence` in pages of `page_size` tokens; -1 where the table holds no
+    /// page for it.
+    KVLOOM_FN i64 slot(int sequence, i64 position, int page_size) const
+    {
+        if (sequence < 0 || sequence >= sequences || position < 0 || position >= i64(width) * page_size) {
+            return -1;
+        }
+        i64 const id = ids[sequence * stride + position / page_size];
+        return id < 0 ? -1 : id * page_size + position % page_size;
+    }
+};
+
+/// RoPE's table: `rows` positions, each cos of half the rotated dims, then sin of the same.
+template <class T>
+struct angle_table
+{
+    using element = T;
+
+    T const* data = nullptr;
+    i64 rows      = 0;
+    i64 stride    = 0; ///< elements from one position's row to the next
+};
+
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Holds the assembly of ready kernels against rules.json.
+
+check.py --arch NAME SOURCE.cpp|FILE.s... -- COMPILER FLAG...
+check.py --arch NAME --self-test REFUSED.cpp... -- COMPILER FLAG...
+With --self-test each source must break exactly the rules that its comment "// breaks: FIGURE..." names.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+import isa
+
+RULES = pathlib.Path(__file__).with_name("rules.json")
+
+
+def load_rules():
+    rules = json.loads(RULES.read_text())
+    for rule in [rules["every kernel"], *rules["kernels"]]:
+        unknown = set(rule) - {"note", "source", "match", "arch", "at_most", "at_least"}
+        if unknown:
+            sys.exit(f"{RULES.name}: unknown key {', '.join(sorted(unknown))}")
+    return rules
+
+
+def broken(rule, figures):
+    """(figure, what it is, what the rule wants) of each bound that the figures break."""
+    for figure, bound in rule.get("at_most", {}).items():
+        if figures[figure] > bound:
+            yield figure, figures[figure], f"at most {bound}"
+    for figure, bound in rule.get("at_least", {}).items():
+        if figures[figure] < bound:
+            yield figure, figures[figure], f"at least {bound}"
+
+
+def check(source, arch, report, rules):
+    """(figure or None, line to print) of each broken rule of one source's kernels."""
+    problems = [] if report else [(None, f"{source.name} {arch}: no kernel in it")]
+    bounds = [(name, rules["every kernel"]) for name in report]
+    for rule in rules["kernels"]:
+        if rule["source"] != source.stem or arch not in rule.get("arch", [arch]):
+            continue
+        matching = [name for name in report if re.search(rule["match"], name)]
+        if not matching:
+            problems.append((None, f"{source.name} {arch}: no kernel matches the rule for '{rule['match']}'"))
+        bounds += [(name, rule) for name in matching]
+    for name, rule in bounds:
+        for figure, value, wanted in broken(rule, report[name]):
+            problems.append((figure, f"{name}\n    {arch}: {figure} is {value}; the rule: {wanted}"))
+    return problems
+
+
+def self_test(source, problems):
+    """What is wrong with the rules broken by a source that must break some."""
+    wanted = re.search(r"// breaks: (.*)", source.read_text())
+    wanted = set(wanted.group(1).split()) if wanted else set()
+    got = {figure for figure, _ in problems}
+    return [] if wanted and wanted == got else [f"{source.name}: breaks {sorted(map(str, got))}, not {sorted(wanted)}"]
+
+
+def main():
+    own, command = isa.split_arguments(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", required=True)
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("sources", type=pathlib.Path, nargs="+")
+    options = parser.parse_args(own)
+
+    rules, failures = load_rules(), []
+    for source in options.sources:
+        try:
+            text = isa.assemble(source, options.arch, command)
+        except RuntimeError as failure:
+            failures.append(f"{source.name} {options.arch}: does not compile without a word\n{failure}")
+            continue
+        report = isa.parse(text, command[0] if command else None)
+        problems = check(source, options.arch, report, rules)
+        failures += self_test(source, problems) if options.self_test else [line for _, line in problems]
+        for name, f in report.items():
+            print(f"{options.arch} VGPR {f['vgpr_total']} SGPR {f['sgpr']} waves {f['occupancy']} code {f['code_bytes']} B  {name}")
+    for failure in failures:
+        print(f"FAILED {failure}")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

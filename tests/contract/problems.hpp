@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// The problems with which the fused insert is tested: every value of every axis, most pairs of values.
+#pragma once
+
+#include "contract/scalar_model.hpp"
+
+#include "kvloom/kernel/insert_problem.hpp"
+
+namespace kvloom_test {
+
+using namespace kvloom;
+
+/// MiniMax-M3 with a 16-bit cache.
+struct m3_bf16 : insert_problem
+{
+    using index = index_branch<>;
+};
+
+/// The same with heads that lie where the views say.
+struct m3_strided : m3_bf16
+{
+    using heads = strided_heads;
+};
+
+/// MiniMax-M3 with static scales, everything else in fp8 too.
+struct m3_static : insert_problem
+{
+    using cache    = shuffled_cache<fp8_e4m3>;
+    using index    = index_branch<fp8_e4m3, fp8_e4m3>;
+    using numerics = contract::aiter_static;
+};
+
+struct m3_seed : insert_problem
+{
+    using heads    = strided_heads;
+    using cache    = shuffled_cache<fp8_e4m3>;
+    using index    = index_branch<bf16, fp8_e4m3>;
+    using norm     = plain_gain;
+    using slot     = i32;
+    using numerics = contract::seed;
+};
+
+struct fnuz_static_96 : insert_problem
+{
+    using heads    = strided_heads;
+    using cache    = shuffled_cache<fp8_e4m3_fnuz>;
+    using index    = index_branch<fp8_e4m3_fnuz, fp8_e4m3_fnuz>;
+    using angle    = float;
+    using slot     = i32;
+    using position = i32;
+    using numerics = contract::aiter_static;
+
+    static constexpr int rotary_dim = 96;
+};
+
+struct half_fnuz_unit : insert_problem
+{
+    using activation = fp16;
+    using cache      = shuffled_cache<fp8_e4m3_fnuz>;
+    using norm       = plain_gain;
+    using numerics   = contract::aiter_unit;
+
+    static constexpr int rotary_dim = 128;
+};
+
+struct half_page_64 : insert_problem
+{
+    using heads      = strided_heads;
+    using activation = fp16;
+    using cache      = shuffled_cache<fp16, 64>;
+    using index      = index_branch<>;
+    using norm       = weightless;
+    using slot       = i32;
+
+    static constexpr int rotary_dim = 128;
+};
+
+struct half_cache_20 : insert_problem
+{
+    using heads = strided_heads;
+    using cache = shuffled_cache<fp16>;
+    using norm  = no_norm;
+    using angle = float;
+
+    static constexpr int rotary_dim = 20;
+};
+
+struct half_to_bf16_32 : insert_problem
+{
+    using heads      = strided_heads;
+    using activation = fp16;
+    using cache      = shuffled_cache<bf16>;
+    using index      = index_branch<bf16, bf16>;
+    using norm       = plain_gain;
+    using angle      = float;
+
+    static constexpr int rotary_dim = 32;
+};
+
+struct half_seed_no_rope : insert_problem
+{
+    using activation = fp16;
+    using cache      = shuffled_cache<fp8_e4m3, 64>;
+    using index      = index_branch<fp8_e4m3, fp16>;
+    using norm       = weightless;
+    using numerics   = contract::seed;
+
+    static constexpr int rotary_dim = 0;
+};
+
+/// Nothing but copies.
+struct bare_page_64 : insert_problem
+{
+    using heads = strided_heads;
+    using cache = shuffled_cache<bf16, 64>;
+    using norm  = no_norm;
+    using slot  = i32;
+
+    static constexpr int rotary_dim = 0;
+};
+
+struct unit_96 : insert_problem
+{
+    using cache    = shuffled_cache<fp8_e4m3>;
+    using index    = index_branch<bf16, bf16, 64>;
+    using slot     = i32;
+    using numerics = contract::aiter_unit;
+
+    static constexpr int rotary_dim = 96;
+};
+
+struct half_fnuz_seed_20 : insert_problem
+{
+    using activation = fp16;
+    using cache      = shuffled_cache<fp8_e4m3_fnuz>;
+    using index      = index_branch<fp8_e4m3_fnuz, fp8_e4m3_fnuz>;
+    using position   = i32;
+    using numerics   = contract::seed;
+
+    static constexpr int rotary_dim = 20;
+};
+
+struct weightless_32 : insert_problem
+{
+    using heads    = strided_heads;
+    using index    = index_branch<fp8_e4m3, as_activation, 64>;
+    using norm     = weightless;
+    using slot     = i32;
+    using position = i32;
+
+    static constexpr int rotary_dim = 32;
+};
+
+/// A contract of a user's own: fp8 straight from fp32 for keys, through the activation type for index queries, NaN on overflow.
+struct own_numerics : insert_numerics
+{
+    using scaling  = division;
+    using overflow = to_nan;
+
+    static constexpr bool keys_through_activation          = false;
+    static constexpr bool index_queries_through_activation = true;
+};
+
+struct own_contract : insert_problem
+{
+    using heads    = strided_heads;
+    using cache    = shuffled_cache<fp8_e4m3>;
+    using index    = index_branch<fp8_e4m3_fnuz, fp8_e4m3>;
+    using norm     = plain_gain;
+    using numerics = own_numerics;
+};
+
+template <class T>
+constexpr scalar_model::dtype dtype_of()
+{
+    using scalar_model::dtype;
+    return is_same_v<T, bf16>            ? dtype::bf16
+           : is_same_v<T, fp16>          ? dtype::fp16
+           : is_same_v<T, fp8_e4m3>      ? dtype::fp8_e4m3
+           : is_same_v<T, fp8_e4m3_fnuz> ? dtype::fp8_e4m3_fnuz
+                                         : dtype::fp32;
+}
+
+/// A problem type in the words of the scalar model. The contracts are put down by name, not by what their types say of themselves.
+template <class Problem>
+scalar_model::problem describe()
+{
+    using types    = insert_types<Problem>;
+    using numerics = typename Problem::numerics;
+    using norm     = typename Problem::norm;
+    using scalar_model::norm_kind;
+    using scalar_model::scale_mode;
+
+    scalar_model::problem p;
+    p.activation      = dtype_of<typename types::activation>();
+    p.cache           = dtype_of<typename types::element>();
+    p.angle           = dtype_of<typename types::angle>();
+    p.norm            = is_same_v<norm, no_norm>      ? norm_kind::none
+                        : is_same_v<norm, plain_gain> ? norm_kind::plain_gain
+                        : is_same_v<norm, weightless> ? norm_kind::weightless
+                                                      : norm_kind::unit_offset;
+    p.has_index       = types::index::present;
+    p.index_cache     = dtype_of<typename types::index_key>();
+    p.index_query     = dtype_of<typename types::index_query>();
+    p.head_dim        = types::dim;
+    p.rotary_dim      = types::rotary;
+    p.page_size       = types::keys::page_size;
+    p.index_page_size = types::index::page_size;
+
+    constexpr bool own = is_same_v<numerics, own_numerics>;
+    p.scale            = is_same_v<numerics, contract::aiter_auto>   ? scale_mode::none
+                         : is_same_v<numerics, contract::aiter_unit> ? scale_mode::unit
+                         : is_same_v<numerics, contract::seed>       ? scale_mode::reciprocal
+                                                                     : scale_mode::divide;
+
+    p.keys_through_activation          = !own;
+    p.index_queries_through_activation = own;
+    p.fp8_overflow = own ? scalar_model::overflow::to_nan : scalar_model::overflow::saturate;
+    return p;
+}
+
+} // namespace kvloom_test
