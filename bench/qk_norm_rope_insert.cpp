@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The fused insert: time, bytes, and share of a copy of equal bytes measured in
-// the same run, cold, in chains of launches.
+// SPDX-License-Identifier: MIT
+// The fused insert: time, bytes, and share of a copy of equal bytes measured in the same run, cold, in chains
+// of launches.
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
 #include "support/device.hpp"
 #include "support/traffic.hpp"

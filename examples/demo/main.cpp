@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT The main job on MiniMax-M3's shapes: a trace of requests (prefill, decode, a
-// padded batch) goes through the fused insert into an fp8 cache, and every value written is compared with a
-// double-precision oracle.
+// SPDX-License-Identifier: MIT
+// The main job on MiniMax-M3's shapes: a trace of requests (prefill, decode, a padded batch) goes through the
+// fused insert into an fp8 cache, and every value written is compared with a double-precision oracle.
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
 #include "oracle/qk_norm_rope_insert.hpp"
 #include "trace.hpp"

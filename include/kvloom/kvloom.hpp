@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT All of kvloom but the backends: include one of
-// kvloom/backend/{hip,cuda,host}.hpp beside it to launch kernels.
+// SPDX-License-Identifier: MIT
+// All of kvloom but the backends: include one of kvloom/backend/{hip,cuda,host}.hpp beside it to launch
+// kernels.
 #pragma once
 
 #include "kvloom/core/bf16.hpp"

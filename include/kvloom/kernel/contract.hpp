@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Numerics of the insert: where values are rounded and how a scale is applied,
-// one type for each system's choices.
+// SPDX-License-Identifier: MIT
+// Numerics of the insert: where values are rounded and how a scale is applied, one type for each system's
+// choices.
 #pragma once
 
 #include "kvloom/core/numeric.hpp"

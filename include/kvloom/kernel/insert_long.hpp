@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The long shapes of the fused insert: four rows a tile at once, V in windows, K
-// of neighbouring tokens in neighbouring tiles.
+// SPDX-License-Identifier: MIT
+// The long shapes of the fused insert: four rows a tile at once, V in windows, K of neighbouring tokens in
+// neighbouring tiles.
 #pragma once
 
 #include "kvloom/kernel/insert_short.hpp"

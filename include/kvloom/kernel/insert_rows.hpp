@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT What the shapes of the fused insert share: gains, angles with an early guess,
-// slots, and where each kind of row goes.
+// SPDX-License-Identifier: MIT
+// What the shapes of the fused insert share: gains, angles with an early guess, slots, and where each kind of
+// row goes.
 #pragma once
 
 #include "kvloom/kernel/insert_plan.hpp"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The short shape of the fused insert: one row a tile, one V row a wave; the
-// shortest chain from launch to store.
+// SPDX-License-Identifier: MIT
+// The short shape of the fused insert: one row a tile, one V row a wave; the shortest chain from launch to
+// store.
 #pragma once
 
 #include "kvloom/group/launch_bounds.hpp"

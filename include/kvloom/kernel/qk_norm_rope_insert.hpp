@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The fused insert as a ready kernel: RMSNorm and RoPE of q, k and index rows,
-// and K, V and the index key into paged caches.
+// SPDX-License-Identifier: MIT
+// The fused insert as a ready kernel: RMSNorm and RoPE of q, k and index rows, and K, V and the index key
+// into paged caches.
 #pragma once
 
 #include "kvloom/kernel/insert_long.hpp"

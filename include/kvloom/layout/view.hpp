@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Views: dense rows of tokens and heads, vectors of one row, and paged caches. A
-// view is passed by value to a kernel.
+// SPDX-License-Identifier: MIT
+// Views: dense rows of tokens and heads, vectors of one row, and paged caches. A view is passed by value to a
+// kernel.
 #pragma once
 
 #include "kvloom/core/types.hpp"

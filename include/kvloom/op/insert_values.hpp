@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT insert_values: V rows from memory into a cache whose vectors run along slots,
-// whole vectors where slots are consecutive.
+// SPDX-License-Identifier: MIT
+// insert_values: V rows from memory into a cache whose vectors run along slots, whole vectors where slots are
+// consecutive.
 #pragma once
 
 #include "kvloom/op/insert_values_strips.hpp"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT V into vectors along slots on waves of quad rows: a tile of lanes turns one
-// head's run in registers, without any exchange.
+// SPDX-License-Identifier: MIT
+// V into vectors along slots on waves of quad rows: a tile of lanes turns one head's run in registers,
+// without any exchange.
 #pragma once
 
 #include "kvloom/group/row.hpp"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT RMSNorm of one row or several, y = x / sqrt(mean(x^2) + eps) * factor, in one
-// order of summation on every machine.
+// SPDX-License-Identifier: MIT
+// RMSNorm of one row or several, y = x / sqrt(mean(x^2) + eps) * factor, in one order of summation on every
+// machine.
 #pragma once
 
 #include "kvloom/core/math.hpp"

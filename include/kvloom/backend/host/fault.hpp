@@ -28,6 +28,10 @@ inline char const* name_of(operation what)
         return "broadcast_row";
     case operation::shuffle:
         return "shuffle";
+    case operation::from_lane:
+        return "from_lane";
+    case operation::previous:
+        return "previous";
     case operation::ballot:
         return "ballot";
     case operation::transpose8:
@@ -41,7 +45,7 @@ inline char const* name_of(operation what)
 inline bool has_parameter(operation what)
 {
     return what == operation::exchange || what == operation::shift || what == operation::rotate
-           || what == operation::broadcast_row;
+           || what == operation::broadcast_row || what == operation::from_lane;
 }
 
 inline void print_meeting(meeting m)

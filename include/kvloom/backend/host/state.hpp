@@ -22,6 +22,8 @@ enum class operation : short {
     rotate,
     broadcast_row,
     shuffle,
+    from_lane,
+    previous,
     ballot,
     transpose8,
     barrier

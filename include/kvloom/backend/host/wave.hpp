@@ -60,7 +60,7 @@ inline u64 collect(gpu_thread& self, int source)
 {
     hidden_from_thread_sanitizer const hidden;
     observe(&self.wave->order[self.turn]);
-    return source == no_source ? poison : value_of(self, source);
+    return source == no_source ? u64(poison) << 32 | poison : value_of(self, source);
 }
 
 inline u64 collect_votes(gpu_thread& self)
@@ -228,18 +228,22 @@ struct wave
         return detail::trade(*self, x, source, {at, detail::operation::shuffle});
     }
 
-    /// The value of one lane, the same for all. Every lane of the wave calls with the same `source`.
+    /// The value of lane `source`, the same for all lanes: where they differ in it, they meet at different
+    /// collectives. T has 4 or 8 bytes.
     template <class T>
     KVLOOM_FN T from_lane(T x, int source, site at = site::here()) const
     {
-        return shuffle(x, source, at);
+        static_assert(sizeof(T) == 4 || sizeof(T) == 8, "from_lane: the value must have 4 or 8 bytes");
+        return detail::trade(*self, x, source, {at, detail::operation::from_lane, source});
     }
 
-    /// The value of the lane before; unspecified in lane 0. Every lane of the wave calls.
+    /// The value of the lane before; poison in lane 0. T has 4 or 8 bytes.
     template <class T>
     KVLOOM_FN T previous(T x, site at = site::here()) const
     {
-        return shuffle(x, (lane() + size - 1) % size, at);
+        static_assert(sizeof(T) == 4 || sizeof(T) == 8, "previous: the value must have 4 or 8 bytes");
+        int const source = self->lane == 0 ? detail::no_source : self->lane - 1;
+        return detail::trade(*self, x, source, {at, detail::operation::previous});
     }
 
     /// Bit l: the predicate of lane l; 0 for lanes that have returned or that the block does not have.
