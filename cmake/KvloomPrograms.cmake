@@ -33,6 +33,8 @@ function(kvloom_warnings target)
   set(warnings -Wall -Wextra -Werror)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX,HIP>:${warnings};-Wundef>
+    # Clang's HIP wrappers of <algorithm> show it what libstdc++ 12 itself calls.
+    $<$<COMPILE_LANGUAGE:HIP>:-Wno-deprecated-declarations>
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;--compiler-options=-Wall,-Wextra,-Werror>)
   if(KVLOOM_SANITIZER)
     target_compile_options(${target} PRIVATE ${kvloom_sanitizer_flags})

@@ -5,7 +5,7 @@
 # NAME.host (C++, compiled by the host compiler), NAME.cuda and NAME.hip in <build>/bin. All of them run the same
 # Catch2 main; those for a GPU say loudly that they skip, with exit code 77, where there is none. In each source
 # KVLOOM_TEST_BACKEND_HOST, KVLOOM_TEST_BACKEND_CUDA and KVLOOM_TEST_BACKEND_HIP are 0 or 1.
-#   SANITIZE   also built with KVLOOM_SANITIZER
+#   SANITIZE   also built with KVLOOM_SANITIZER, but for its test cases tagged [large]
 #   FAST_MATH  a program NAME.cuda_fast_math compiled with -use_fast_math too
 
 find_package(Catch2 REQUIRED)
@@ -27,6 +27,10 @@ function(kvloom_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SANITIZE;FAST_MATH" "" "BACKENDS")
   if(KVLOOM_SANITIZER AND NOT arg_SANITIZE)
     return()
+  endif()
+  set(spec "")
+  if(KVLOOM_SANITIZER)
+    set(spec TEST_SPEC "~[large]")
   endif()
   set(variants ${arg_BACKENDS})
   if(arg_FAST_MATH AND cuda IN_LIST variants)
@@ -53,7 +57,7 @@ function(kvloom_add_test name)
       set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
       target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
     endif()
-    catch_discover_tests(${target} TEST_PREFIX "${target}/"
+    catch_discover_tests(${target} ${spec} TEST_PREFIX "${target}/"
                          PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS ${variant})
   endforeach()
 endfunction()

@@ -87,7 +87,7 @@ inline std::vector<scene_options> standard_scenes(std::uint64_t const seed)
     return finished(scenes, seed);
 }
 
-/// Calls with so many rows that each tile takes several: tokens x query heads is above 4096.
+/// Calls with so many rows that each tile takes several: tokens x query heads is above 4096. Every other one has whole runs of slots.
 inline std::vector<scene_options> long_scenes(std::uint64_t const seed)
 {
     using p = slot_pattern;
@@ -96,21 +96,22 @@ inline std::vector<scene_options> long_scenes(std::uint64_t const seed)
     scenes.push_back(call_of(130, {64, 4, 4}, p::runs, p::out_of_range, c::apart));
     scenes.back().special_values = true;
 
-    scenes.push_back(call_of(523, {8, 1, 1}, p::runs, p::from_five, c::interleaved));
-    scenes.back().faulty_positions = true;
-    scenes.back().in_place         = true;
-
     scenes.push_back(call_of(75, {71, 1, 3}, p::paged, p::few));
     scenes.back().row_gap             = 24;
     scenes.back().head_gap            = 8;
     scenes.back().missing_value_pages = 3;
 
+    scenes.push_back(call_of(523, {8, 1, 1}, p::runs, p::from_five, c::interleaved));
+    scenes.back().in_place = true;
+
     scenes.push_back(call_of(140, {37, 3, 2}, p::gaps, p::striped));
     scenes.back().faulty_positions = true;
 
     scenes.push_back(call_of(300, {15, 5, 6}, p::runs, p::few, c::apart));
+
     scenes.push_back(call_of(97, {64, 8, 0}, p::out_of_range, p::gaps, c::interleaved));
-    scenes.back().in_place = true;
+    scenes.back().in_place         = true;
+    scenes.back().faulty_positions = true;
     return finished(scenes, seed);
 }
 

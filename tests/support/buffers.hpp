@@ -18,12 +18,40 @@
 #include <hip/hip_runtime.h>
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-extern "C" void __asan_poison_memory_region(void const volatile* address, std::size_t size);
-extern "C" void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
-#endif
+// AddressSanitizer's own interface, referred to only under it.
+extern "C" {
+void __asan_poison_memory_region(void const volatile* address, std::size_t size);
+void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+}
 
 namespace kvloom_test {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool address_sanitizer = true;
+#else
+inline constexpr bool address_sanitizer = false;
+#endif
+#else
+inline constexpr bool address_sanitizer = false;
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitizer  = true;
+#else
+inline constexpr bool thread_sanitizer  = false;
+#endif
+#else
+inline constexpr bool thread_sanitizer  = false;
+#endif
+
+/// Whether everything is ten times as slow: tests then repeat less.
+inline constexpr bool sanitized = address_sanitizer || thread_sanitizer;
 
 #if KVLOOM_TEST_BACKEND_CUDA
 
@@ -160,16 +188,16 @@ public:
 private:
     void close_guards() const
     {
-#if defined(__SANITIZE_ADDRESS__) && KVLOOM_TEST_BACKEND_HOST
-        __asan_poison_memory_region(memory_, guard_);
-        __asan_poison_memory_region(data() + size_, guard_);
-#endif
+        if constexpr (address_sanitizer && KVLOOM_TEST_BACKEND_HOST) {
+            __asan_poison_memory_region(memory_, guard_);
+            __asan_poison_memory_region(data() + size_, guard_);
+        }
     }
     void open_guards() const
     {
-#if defined(__SANITIZE_ADDRESS__) && KVLOOM_TEST_BACKEND_HOST
-        __asan_unpoison_memory_region(memory_, size_ + 2 * guard_);
-#endif
+        if constexpr (address_sanitizer && KVLOOM_TEST_BACKEND_HOST) {
+            __asan_unpoison_memory_region(memory_, size_ + 2 * guard_);
+        }
     }
 
     std::size_t size_;

@@ -47,6 +47,8 @@ __global__ void __launch_bounds__(Kernel::bounds.threads, Kernel::bounds.blocks_
 /// A CUDA stream of the calling thread's current device.
 struct stream
 {
+    static constexpr bool has_transpose = cuda::wave::has_transpose;
+
     cudaStream_t handle = nullptr;
     bool dependent_launch =
         true; ///< let kernels start before their predecessor has finished, up to dependency()

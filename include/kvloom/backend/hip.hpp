@@ -46,6 +46,8 @@ __global__ void __launch_bounds__(Kernel::bounds.threads, Kernel::bounds.waves_a
 /// A HIP stream of the calling thread's current device.
 struct stream
 {
+    static constexpr bool has_transpose = hip::wave::has_transpose;
+
     hipStream_t handle = nullptr;
 };
 

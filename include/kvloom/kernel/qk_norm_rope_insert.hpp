@@ -48,16 +48,16 @@ struct qk_norm_rope_insert
         }
         arch_id const arch = arch_of(stream);
         insert_launch<Problem> const work{plan_insert(sizes(a), arch), a};
-        switch (work.plan.shape) {
-        case insert_shape::short_rows:
+        if (work.plan.shape == insert_shape::short_rows) {
             return detail::start_insert(stream, insert_short<Problem>{}, work, arch);
-        case insert_shape::long_narrow:
-            return detail::start_insert(stream, insert_long<Problem, insert_shape::long_narrow>{}, work,
-                                        arch);
-        case insert_shape::long_wide:
-            return detail::start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
         }
-        return {fault::unsupported, "shape", i64(work.plan.shape), 0};
+        if constexpr (Stream::has_transpose) { // no other machine's plan takes the narrow shape
+            if (work.plan.shape == insert_shape::long_narrow) {
+                return detail::start_insert(stream, insert_long<Problem, insert_shape::long_narrow>{}, work,
+                                            arch);
+            }
+        }
+        return detail::start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
     }
 
     /// What the plan sees of the arguments.

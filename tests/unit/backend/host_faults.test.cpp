@@ -73,7 +73,6 @@ void require_parts(std::string const& text, std::initializer_list<std::string> p
 
 TEMPLATE_TEST_CASE("lanes of a wave at different places", "[backend]", host::cdna, host::warp32)
 {
-    int first = 0, second = 0;
     auto const kernel = [&](auto block) {
         if (block.thread() < 17) {
             (void)block.wave().template exchange<1>(1u, {"a.hpp", 12});
@@ -86,20 +85,17 @@ TEMPLATE_TEST_CASE("lanes of a wave at different places", "[backend]", host::cdn
         {"kvloom: host: lanes of one wave meet at different collectives: a.hpp:12 exchange<1> (block 0, "
          "thread 0, lane 0) and b.hpp:40 exchange<1> (block 0, thread 17, lane 17)\n"});
 
-    auto const by_default = [&](auto block) {
+    int const first       = __LINE__ + 3;
+    auto const by_default = [](auto block) {
         if (block.index() < 2 || block.thread() != 45) {
-            first = __LINE__ + 1;
             (void)block.wave().ballot(true);
         } else {
-            second = __LINE__ + 1;
             (void)block.wave().ballot(true);
         }
     };
-    auto const text = message_of_kernel<64, TestType>(by_default, 3);
-    run_lambda<64>(host::stream<TestType>(1), 1, by_default); // sets `first`
-    second = first + 3;
-    require_parts(text, {place(first) + "ballot (block 2, thread ",
-                         place(second) + "ballot (block 2, thread 45, lane "});
+    require_parts(
+        message_of_kernel<64, TestType>(by_default, 3),
+        {place(first) + "ballot (block 2, thread ", place(first + 2) + "ballot (block 2, thread 45, lane "});
 }
 
 TEST_CASE("lanes at different operations that pass one place on", "[backend]")
@@ -243,6 +239,21 @@ TEST_CASE("shared memory of another size than the kernel declares", "[backend]")
         message_of_kernel<1, host::cdna, vec<u32, 2>>(
             [](auto block) { block.template shared<vec<u32, 4>>()[0] = 1; }),
         {"shared() asks for 16 bytes, the kernel's struct shared has 8 (block 0, thread 0, lane 0)\n"});
+}
+
+TEST_CASE("a stack that overflows", "[backend]")
+{
+    auto const deep = [](auto block) {
+        char volatile large[host::detail::stack_set::bytes];
+        for (std::size_t i = sizeof(large); i-- > 0;) {
+            large[i] = char(i + std::size_t(block.thread()));
+        }
+    };
+    if (host::detail::address_sanitizer) {
+        return; // keeps large variables elsewhere
+    }
+    require_parts(message_of_kernel<2, host::cdna>(deep),
+                  {"the kernel has overflowed a stack of 262144 bytes (block 0, thread 0, lane 0)\n"});
 }
 
 TEST_CASE("an exception that leaves a kernel", "[backend]")

@@ -13,6 +13,14 @@ namespace kvloom_test {
 struct nothing
 {};
 
+/// A stream of one worker, kept so that its fibers are.
+template <class Machine>
+kvloom::host::stream<Machine> const& single_stream()
+{
+    static kvloom::host::stream<Machine> const stream(1);
+    return stream;
+}
+
 template <int Threads, class Shared, class Body>
 struct lambda_kernel
 {

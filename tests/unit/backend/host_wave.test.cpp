@@ -31,7 +31,7 @@ template <class T, class Machine, class Operation>
 std::vector<T> results_of(Operation const& operation)
 {
     std::vector<T> results(threads);
-    run_lambda<threads>(host::stream<Machine>(1), 1, [&](auto block) {
+    run_lambda<threads>(single_stream<Machine>(), 1, [&](auto block) {
         results[std::size_t(block.thread())] = operation(block.wave(), block.thread());
     });
     return results;
@@ -203,7 +203,7 @@ TEMPLATE_TEST_CASE("lanes that returned are not waited for", "[backend]", host::
 {
     std::vector<u64> votes(threads, 0);
     std::vector<u32> values(threads, 0);
-    run_lambda<threads>(host::stream<TestType>(1), 1, [&](auto block) {
+    run_lambda<threads>(single_stream<TestType>(), 1, [&](auto block) {
         int const i = block.thread();
         if (i % 16 >= 8) {
             return;
@@ -229,7 +229,7 @@ TEMPLATE_TEST_CASE("memory is read and written in whole aligned pieces", "[backe
     for (int i = 0; i < 32; ++i) {
         from[i] = static_cast<unsigned char>(3 * i + 1);
     }
-    run_lambda<1>(host::stream<TestType>(1), 1, [&](auto block) {
+    run_lambda<1>(single_stream<TestType>(), 1, [&](auto block) {
         auto const wave = block.wave();
         wave.store(to, wave.template load<vec<u32, 4>>(from));
         wave.store(to + 16, wave.template load_constant<vec<u32, 2>>(from + 16));
@@ -245,7 +245,7 @@ TEMPLATE_TEST_CASE("memory is read and written in whole aligned pieces", "[backe
     i64 const wide   = -0x123456789abcdefll;
     i32 const narrow = -77;
     i64 seen         = 0;
-    run_lambda<1>(host::stream<TestType>(1), 1, [&](auto block) {
+    run_lambda<1>(single_stream<TestType>(), 1, [&](auto block) {
         seen = block.wave().load_hint(&wide) - block.wave().load_hint(&narrow);
         block.wave().store(to, block.wave().template load<u64>(&wide));
     });

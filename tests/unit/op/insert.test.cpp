@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/machines.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -119,9 +120,9 @@ std::vector<i64> slots_of(int pattern, int count)
             at += length;
         }
         std::vector<i64> order(all);
-        std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) {
-            return (starts[std::size_t(a)] * 2654435761LL) % 1009
-                   < (starts[std::size_t(b)] * 2654435761LL) % 1009;
+        std::sort(order.begin(), order.end(), [&](i64 a, i64 b) {
+            auto const key = [&](i64 slot) { return (starts[std::size_t(slot)] * 2654435761LL) % 1009; };
+            return key(a) != key(b) ? key(a) < key(b) : a < b;
         });
         slots.assign(order.begin(), order.begin() + count);
         for (i64& slot : slots) {

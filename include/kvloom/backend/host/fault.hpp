@@ -122,6 +122,14 @@ inline void print_thread(gpu_thread const& thread)
     end_message();
 }
 
+/// A thread's calls and local variables took more than its stack holds.
+[[noreturn]] inline void fail_stack(gpu_thread const& thread)
+{
+    std::fprintf(stderr, "kvloom: host: the kernel has overflowed a stack of %zu bytes", stack_set::bytes);
+    print_thread(thread);
+    end_message();
+}
+
 /// A kernel asks for another struct than it declared.
 [[noreturn]] inline void fail_shared(gpu_thread const& thread, std::size_t bytes)
 {

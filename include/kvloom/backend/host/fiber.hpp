@@ -94,28 +94,28 @@ inline void observe([[maybe_unused]] void* object)
     }
 }
 
-/// Stacks for `count` fibers in one mapping; below each lies memory that may not be touched. Pages cost
-/// nothing until used.
+/// Stacks for `count` fibers in one mapping. Pages cost nothing until used.
+///
+/// No page is protected: that would take two of the mappings of which Linux allows a process 65,530 for each
+/// fiber. A word at the end of each stack shows that it has overflowed into the gap below.
 class stack_set
 {
 public:
     static constexpr std::size_t bytes = 256 * 1024;
-    static constexpr std::size_t guard = 64 * 1024; // a multiple of any page size in use
+    static constexpr std::size_t gap   = 60 * 1024; // an odd number of pages apart: other sets of the TLB
 
     /// Throws std::bad_alloc.
-    explicit stack_set(int count) : length_((bytes + guard) * std::size_t(count))
+    explicit stack_set(int count) : length_((bytes + gap) * std::size_t(count))
     {
         void* const memory = mmap(nullptr, length_, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             throw std::bad_alloc();
         }
+        (void)madvise(memory, length_, MADV_NOHUGEPAGE);
         memory_ = static_cast<char*>(memory);
         for (int i = 0; i < count; ++i) {
-            if (mprotect(bottom(i) - guard, guard, PROT_NONE) != 0) {
-                munmap(memory_, length_);
-                throw std::bad_alloc();
-            }
+            end_word(i) = untouched;
         }
     }
     ~stack_set()
@@ -128,17 +128,23 @@ public:
     stack_set(stack_set const&)            = delete;
     stack_set& operator=(stack_set const&) = delete;
 
-    char* bottom(int i) const { return memory_ + (bytes + guard) * std::size_t(i) + guard; }
+    char* bottom(int i) const { return memory_ + (bytes + gap) * std::size_t(i) + gap; }
+
+    bool has_overflowed(int i) const { return end_word(i) != untouched; }
 
     /// The fiber to whose stack the address belongs; -1: to none.
     int owner(void const* address) const
     {
         std::size_t const at =
             reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(memory_);
-        return at < length_ ? int(at / (bytes + guard)) : -1;
+        return at < length_ ? int(at / (bytes + gap)) : -1;
     }
 
 private:
+    static constexpr std::uint64_t untouched = 0x6b766c6f6f6d5354;
+
+    std::uint64_t& end_word(int i) const { return *reinterpret_cast<std::uint64_t*>(bottom(i)); }
+
     char* memory_       = nullptr;
     std::size_t length_ = 0;
 };
@@ -188,7 +194,7 @@ __attribute__((no_sanitize("thread"))) inline void enter_fiber(boost::context::d
 /// Lets `body(f)` start on stack `i` of `stacks` when `f` is first switched to.
 inline void start_fiber(fiber& f, stack_set const& stacks, int i, void (*body)(fiber&))
 {
-    // Stacks lie a power of two apart: staggered tops keep their live ends out of each other's cache sets.
+    // Stacks lie whole pages apart: staggered tops keep their live ends out of each other's cache sets.
     std::size_t const staggered = stack_set::bytes - std::size_t(i % 16) * 256;
 
     f.body   = body;

@@ -65,9 +65,8 @@ private:
     std::vector<std::unique_ptr<worker>> idle_;
 };
 
-/// Fibers that one launch may have: each takes two of the 65,530 mappings that Linux allows a process, and
-/// ThreadSanitizer knows no more than 8,128 threads.
-inline constexpr int most_fibers = thread_sanitizer ? 4096 : 16384;
+/// Fibers that one launch may have; ThreadSanitizer knows no more than 8,128 threads.
+inline constexpr int most_fibers = thread_sanitizer ? 4096 : 131072;
 
 inline int worker_count(launch_plan const& plan, int wanted)
 {
@@ -160,11 +159,13 @@ template <class Machine>
 class stream
 {
 public:
+    static constexpr bool has_transpose = wave<Machine>::has_transpose;
+
     /// CPU threads that a launch uses; 0: as many as there are cores.
     int workers = 0;
 
     stream() = default;
-    explicit stream(int workers) : workers(workers) {}
+    explicit stream(int count) : workers(count) {}
 
     detail::worker_pool& pool() const { return *pool_; }
 

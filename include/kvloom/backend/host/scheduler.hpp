@@ -179,6 +179,9 @@ inline fiber& leave_block(gpu_thread& self)
     worker& w        = *self.home;
     wave_state& wave = *self.wave;
 
+    if (w.stacks.has_overflowed(self.index)) {
+        fail_stack(self);
+    }
     wave.alive &= ~lane_bit(self.lane);
     wave.ready &= ~lane_bit(self.lane);
     --w.alive;
@@ -213,8 +216,8 @@ inline void live(fiber& f)
     switch_fiber<true>(self, home); // for good
 }
 
-inline worker::worker(int wave_size, int capacity)
-    : wave_size(wave_size), capacity(capacity), stacks(capacity),
+inline worker::worker(int lanes, int most_threads)
+    : wave_size(lanes), capacity(most_threads), stacks(capacity),
       threads(new gpu_thread[std::size_t(capacity)]),
       waves(new wave_state[std::size_t((capacity + wave_size - 1) / wave_size)])
 {

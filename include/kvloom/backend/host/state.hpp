@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kvloom/backend/host/fiber.hpp"
+#include "kvloom/core/config.hpp"
 #include "kvloom/core/types.hpp"
 
 #include <cstddef>
@@ -39,8 +40,8 @@ struct meeting
     short parameter  = 0;
 
     constexpr meeting() = default;
-    constexpr meeting(site at, operation what, int parameter = 0)
-        : file(at.file), line(at.line), what(what), parameter(short(parameter))
+    KVLOOM_FN constexpr meeting(site at, operation o, int argument = 0)
+        : file(at.file), line(at.line), what(o), parameter(short(argument))
     {}
 };
 
@@ -152,7 +153,7 @@ struct worker
     u64 start_order = 0;
     u64 end_order   = 0;
 
-    worker(int wave_size, int capacity);
+    worker(int lanes, int most_threads);
     ~worker();
     worker(worker const&)            = delete;
     worker& operator=(worker const&) = delete;
