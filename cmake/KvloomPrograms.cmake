@@ -69,16 +69,23 @@ function(kvloom_wrap_sources out backend)
   set(${out} ${wrapped} PARENT_SCOPE)
 endfunction()
 
+function(kvloom_language_settings target)
+  set_target_properties(${target} PROPERTIES
+    CXX_STANDARD 17 CUDA_STANDARD 17 HIP_STANDARD 17
+    CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF HIP_EXTENSIONS OFF)
+  if(KVLOOM_PROGRAM_HIP_ARCHITECTURES)
+    set_target_properties(${target} PROPERTIES HIP_ARCHITECTURES "${KVLOOM_PROGRAM_HIP_ARCHITECTURES}")
+  endif()
+endfunction()
+
 # kvloom_program(target backend source...): a program of this project's own, to be run from <build>/bin.
 function(kvloom_program target backend)
   kvloom_wrap_sources(wrapped ${backend} ${ARGN})
   add_executable(${target} ${wrapped})
   kvloom_warnings(${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  set_target_properties(${target} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
-    CXX_STANDARD 17 CUDA_STANDARD 17 HIP_STANDARD 17
-    CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF HIP_EXTENSIONS OFF)
+  kvloom_language_settings(${target})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(TARGET kvloom_host)
     target_link_libraries(${target} PRIVATE kvloom::host)
   endif()

@@ -97,7 +97,7 @@ amd_arguments() {
     if [ "$kvloom_amd_preset" = amd ]; then echo "-DKVLOOM_CLANG=$kvloom_clang"; fi
     # Without a GPU the test programs are only compiled: for one processor, to save time. Headers and the kernels under
     # tests/codegen are compiled for all.
-    if [ ! -e /dev/kfd ]; then echo -DKVLOOM_TEST_HIP_ARCHITECTURES=gfx942; fi
+    if [ ! -e /dev/kfd ]; then echo -DKVLOOM_PROGRAM_HIP_ARCHITECTURES=gfx942; fi
 }
 
 stage_amd() {

@@ -47,7 +47,7 @@ struct checks
     void stride(char const* argument, i64 elements, int bytes)
     {
         at_least(argument, elements, 0);
-        below(argument, elements, i64(1) << 44);
+        below(argument, elements, i64(1) << 36); // with 2^25 tokens no product leaves 64 bits
         report(elements * bytes % 16 != 0, fault::misaligned, argument, elements, 16 / bytes);
     }
 };
@@ -167,6 +167,7 @@ void check_cache(checks& check, paged_view<Layout> const& cache, int heads, cach
                      names.token_stride, cache.token_stride, Layout::dim);
         span = extent(Layout::page_size, cache.token_stride, 1, 0, Layout::dim);
     }
+    check.below(names.page_stride, cache.page_stride, (i64(1) << 60) / cache.pages);
     if (!check.first.ok()) {
         return;
     }
@@ -256,8 +257,8 @@ status validate_insert(insert_args<Problem> const& args)
     }
     int const kv_heads = args.k.heads;
     if constexpr (!is_same_v<typename Problem::norm, no_norm>) {
-        check.report(!(args.eps > 0.0F && args.eps < numeric<float>::largest), fault::not_positive, "eps",
-                     i64(args.eps), 0);
+        bool const fine = args.eps > 0.0F && args.eps <= numeric<float>::largest;
+        check.report(!fine, fault::not_positive, "eps", 0, 0);
     }
     detail::check_source(check, args.q, 1, {"q.data", "q.heads", "q.token_stride", "q.head_stride"});
     detail::check_source(check, args.k, 1, {"k.data", "k.heads", "k.token_stride", "k.head_stride"});
@@ -269,7 +270,7 @@ status validate_insert(insert_args<Problem> const& args)
     i64 const rows =
         i64(args.q.heads) + 2 * i64(kv_heads) + (types::index::present ? i64(args.index_q.heads) + 1 : 0);
     check.below("q.heads", rows, i64(1) << 20);
-    check.below("tokens", args.tokens * (4 * rows + 64), i64(1) << 31); // work items of any plan
+    check.below("tokens", args.tokens, (i64(1) << 31) / (4 * rows + 64)); // any plan's work items fit 31 bits
     detail::check_target(check, args.q_out, args.tokens, args.q.heads,
                          {"q_out.data", "q_out.heads", "q_out.token_stride", "q_out.head_stride"});
     if constexpr (types::weighted) {
