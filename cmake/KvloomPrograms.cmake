@@ -23,7 +23,7 @@ elseif(KVLOOM_SANITIZER)
   message(FATAL_ERROR "KVLOOM_SANITIZER is ${KVLOOM_SANITIZER}; it must be empty, address or thread")
 endif()
 if(KVLOOM_SANITIZER)
-  list(APPEND kvloom_sanitizer_flags -g -O1 -fno-omit-frame-pointer)
+  list(APPEND kvloom_sanitizer_flags -g1 -O0 -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND kvloom_sanitizer_flags -Wno-maybe-uninitialized) # wrong about instrumented code of the standard library
   endif()

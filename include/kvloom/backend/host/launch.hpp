@@ -183,7 +183,7 @@ arch_id arch_of(stream<Machine> const&)
 /// Runs `kernel` in `blocks` blocks of `Kernel::bounds.threads` threads and waits for its end. No blocks:
 /// nothing to do, success.
 ///
-/// An exception that leaves the kernel ends the program. @cost of a first launch about 2 us a thread; later
+/// An exception that leaves the kernel ends the program. @cost of a first launch about 4 us a thread; later
 /// ones keep the fibers
 template <class Machine, class Kernel, class Args>
 status launch(stream<Machine> const& to, Kernel const& kernel, Args const& args, i64 blocks)

@@ -162,7 +162,7 @@ inline void check_shared(gpu_thread const& self, std::size_t bytes)
 /// The operations that take a `site` are collectives. All lanes of the wave that have not returned from the
 /// kernel must come to the same call; a lane that is seen at another one (or at a barrier) aborts the
 /// program, and the message names both places. A returned lane is waited for no longer; who reads its value
-/// aborts. So does who reads a lane that the block does not have. Each costs about 12 ns per lane.
+/// aborts. So does who reads a lane that the block does not have. Each costs about 15 ns per lane.
 template <class Machine>
 struct wave
 {
