@@ -192,7 +192,6 @@ private:
 
     void check_cache(int const token)
     {
-        using scalar_model::layout;
         if (!stored(s_.slots, std::min(s_.keys.pages, s_.values.pages), p_.page_size, token)) {
             return;
         }
@@ -203,8 +202,8 @@ private:
             auto const y = prepared(s_.k, block_k_gain, token, head);
             auto const v = source_row(s_.v, token, head);
             for (int d = 0; d < p_.head_dim; ++d) {
-                auto const key_at   = element_at(s_.keys, layout::keys, p_.page_size, slot, head, d);
-                auto const value_at = element_at(s_.values, layout::values, p_.page_size, slot, head, d);
+                auto const key_at   = element_at(s_.keys, p_.key_order, p_.page_size, slot, head, d);
+                auto const value_at = element_at(s_.values, p_.value_order, p_.page_size, slot, head, d);
                 compare(s_.keys.block, key_at, in_cache(key_for(y[index(d)], p_.cache), key_scale));
                 compare(s_.values.block, value_at, in_cache({v[index(d)], 0.0}, value_scale));
             }

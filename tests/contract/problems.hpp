@@ -170,6 +170,45 @@ struct own_contract : insert_problem
     using numerics = own_numerics;
 };
 
+/// SGLang's cache: token rows, a page a token, fp8 with a scale of one.
+struct rows_page_1 : insert_problem
+{
+    using cache    = token_cache<fp8_e4m3, 1>;
+    using index    = index_branch<as_activation, as_activation, 1>;
+    using numerics = contract::aiter_unit;
+};
+
+/// vLLM's: token rows in pages of 128.
+struct rows_page_128 : insert_problem
+{
+    using cache = token_cache<bf16, 128>;
+    using index = index_branch<fp8_e4m3, fp8_e4m3, 128>;
+};
+
+/// vLLM's older paged attention: V with the slots of a dim together.
+struct transposed_bf16 : insert_problem
+{
+    using cache = transposed_cache<bf16>;
+};
+
+struct transposed_unit_64 : insert_problem
+{
+    using cache    = transposed_cache<fp8_e4m3, 64>;
+    using numerics = contract::aiter_unit;
+};
+
+struct rows_static_16 : insert_problem
+{
+    using activation = fp16;
+    using heads      = strided_heads;
+    using cache      = token_cache<fp8_e4m3_fnuz>;
+    using norm       = plain_gain;
+    using slot       = i32;
+    using numerics   = contract::aiter_static;
+
+    static constexpr int rotary_dim = 128;
+};
+
 template <class T>
 constexpr scalar_model::dtype dtype_of()
 {
@@ -206,6 +245,13 @@ scalar_model::problem describe()
     p.rotary_dim      = types::rotary;
     p.page_size       = types::keys::page_size;
     p.index_page_size = types::index::page_size;
+    if (types::values::vector == types::values::page_size
+        && types::values::page_size > 16 / int(sizeof(typename types::element))) {
+        p.value_order = scalar_model::layout::transposed;
+    }
+    if (types::values_by_rows) {
+        p.key_order = p.value_order = scalar_model::layout::rows;
+    }
 
     constexpr bool own = is_same_v<numerics, own_numerics>;
     p.scale            = is_same_v<numerics, contract::aiter_auto>   ? scale_mode::none

@@ -18,7 +18,7 @@ enum class norm_kind { none, plain_gain, unit_offset, weightless };
 /// A 16-bit cache takes `none`.
 enum class scale_mode { none, unit, divide, reciprocal };
 
-enum class layout { keys, values, rows };
+enum class layout { keys, values, rows, transposed };
 
 struct problem
 {
@@ -37,6 +37,8 @@ struct problem
     int rotary_dim                        = 64;
     int page_size                         = 16;
     int index_page_size                   = 16;
+    layout key_order                      = layout::keys; // or rows, at the view's token stride
+    layout value_order                    = layout::values;
 };
 
 /// Rows of `head_dim` elements: head h of token t starts at element t * token_stride + h * head_stride.
@@ -92,6 +94,8 @@ inline std::int64_t offset_in_page(layout const order, dtype const type, int con
     switch (order) {
     case layout::keys:
         return ((dim / x) * std::int64_t{page_size} + slot) * x + dim % x; // [D / x][page][x]
+    case layout::transposed:
+        return std::int64_t{dim} * page_size + slot;
     case layout::values:
         return ((slot / x) * std::int64_t{head_dim} + dim) * x + slot % x; // [page / x][D][x]
     case layout::rows:
@@ -298,9 +302,8 @@ inline void run(problem const& p, call const& a)
         int const pages         = a.keys.pages < a.values.pages ? a.keys.pages : a.values.pages;
         std::int64_t const slot = slot_of(a.slots, token, pages, p.page_size);
         for (int head = 0; slot >= 0 && head < a.keys.heads; ++head) {
-            detail::target const key{a.keys, layout::keys, p.cache, p.scale, a.key_scale, p.page_size};
-            detail::target const value{a.values, layout::values, p.cache,
-                                       p.scale,  a.value_scale,  p.page_size};
+            detail::target const key{a.keys, p.key_order, p.cache, p.scale, a.key_scale, p.page_size};
+            detail::target const value{a.values, p.value_order, p.cache, p.scale, a.value_scale, p.page_size};
             detail::store_in_cache(p, key, slot, head, detail::prepared(p, a, a.k, a.k_gain, token, head));
             detail::store_in_cache(p, value, slot, head, detail::load_row(p, a.v, token, head));
         }

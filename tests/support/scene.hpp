@@ -225,28 +225,62 @@ inline void make_rows(scene& s, random_source& random)
     s.index_q_out = o.index_in_place ? s.index_q : s.index_q_out;
 }
 
+/// Strides of K and V, and how far V begins behind K where they share one storage.
+struct cache_strides
+{
+    std::int64_t page;
+    std::int64_t head;
+    std::int64_t token;
+    std::int64_t values;
+};
+
+/// Spans: head by head, then page by page.
+inline cache_strides strides_of_spans(scene const& s)
+{
+    scalar_model::problem const& p = s.problem;
+    std::int64_t const vector      = 16 / scalar_model::size_of(p.cache);
+    bool const apart               = s.options.caches == cache_form::apart;
+    std::int64_t const head        = std::int64_t{p.page_size} * p.head_dim + (apart ? vector : 0);
+    std::int64_t const page        = s.options.kv_heads * head;
+    bool const together            = s.options.caches == cache_form::interleaved;
+    return {together ? 2 * page : page + (apart ? 3 * vector : 0), head, p.head_dim, page};
+}
+
+/// Token rows: NHD where dense, HND with gaps where apart, HND with K and V side by side where interleaved.
+inline cache_strides strides_of_rows(scene const& s)
+{
+    scalar_model::problem const& p = s.problem;
+    std::int64_t const vector      = 16 / scalar_model::size_of(p.cache);
+    std::int64_t const heads       = s.options.kv_heads;
+    std::int64_t const size        = p.head_dim;
+    if (s.options.caches == cache_form::dense) {
+        return {p.page_size * heads * size, size, heads * size, 0};
+    }
+    bool const apart         = s.options.caches == cache_form::apart;
+    std::int64_t const token = apart ? size + vector : 2 * size;
+    std::int64_t const head  = p.page_size * token + (apart ? vector : 0);
+    return {heads * head + (apart ? 3 * vector : 0), head, token, size};
+}
+
 inline void make_caches(scene& s)
 {
     using scalar_model::size_of;
     scene_options const& o         = s.options;
     scalar_model::problem const& p = s.problem;
-    std::int64_t const vector      = 16 / size_of(p.cache);
-    std::int64_t const span        = std::int64_t{p.page_size} * p.head_dim;
-    std::int64_t const head_stride = span + (o.caches == cache_form::apart ? vector : 0);
-    std::int64_t const page        = o.kv_heads * head_stride;
     int const pages                = pages_for(o.tokens, p.page_size);
     bool const together            = o.caches == cache_form::interleaved;
-    std::int64_t const page_stride =
-        together ? 2 * page : page + (o.caches == cache_form::apart ? 3 * vector : 0);
+    cache_strides const at =
+        p.key_order == scalar_model::layout::rows ? strides_of_rows(s) : strides_of_spans(s);
+    std::int64_t const page_stride = at.page;
 
-    s.keys   = {block_keys, 0, pages, o.kv_heads, page_stride, head_stride, p.head_dim};
+    s.keys   = {block_keys, 0, pages, o.kv_heads, at.page, at.head, at.token};
     s.values = {together ? block_keys : block_values,
-                together ? page : 0,
+                together ? at.values : 0,
                 pages,
                 o.kv_heads,
-                page_stride,
-                head_stride,
-                p.head_dim};
+                at.page,
+                at.head,
+                at.token};
     resize(s.blocks[block_keys], p.cache, pages * page_stride);
     resize(s.blocks[block_values], p.cache, together ? 0 : pages * page_stride);
 

@@ -84,8 +84,72 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
     }
 }
 
-/// Four of the rows [k | index_q | index_k] of neighbouring tokens, a token a tile, so that K leaves in whole
-/// sectors.
+/// The rows that insert_keys takes of a token, in the order [k | v | index_q | index_k]; v only where it leaves
+/// row by row. The same for all tiles of a wave.
+template <class Problem>
+struct key_rows
+{
+    using types = insert_types<Problem>;
+
+    insert_args<Problem> const& args;
+
+    KVLOOM_FN int values() const { return types::values_by_rows ? args.k.heads : 0; }
+    KVLOOM_FN int first_index() const { return args.k.heads + values(); }
+    KVLOOM_FN int count() const
+    {
+        return first_index() + (types::index::present ? args.index_q.heads + 1 : 0);
+    }
+
+    KVLOOM_FN row_kind kind(int m) const
+    {
+        if (m < args.k.heads) {
+            return row_kind::key;
+        }
+        if (m < first_index()) {
+            return row_kind::value;
+        }
+        return m < count() - 1 ? row_kind::index_query : row_kind::index_key;
+    }
+
+    /// Row m of a token; beyond the last row some row that exists.
+    KVLOOM_FN auto source(int m, int token) const
+    {
+        if constexpr (types::index::present) {
+            if (m >= count() - 1) {
+                return args.index_k.row(token, 0);
+            }
+            if (m >= first_index()) {
+                return args.index_q.row(token, m - first_index());
+            }
+        }
+        if constexpr (types::values_by_rows) {
+            if (m >= args.k.heads) {
+                return args.v.row(token, m < first_index() ? m - args.k.heads : 0);
+            }
+        }
+        return args.k.row(token, m < args.k.heads ? m : 0);
+    }
+
+    /// Whether row m of a token is there to be read: padded tokens have only queries.
+    KVLOOM_FN bool present(int m, int token) const
+    {
+        if (m >= count() || token >= args.tokens) {
+            return false;
+        }
+        row_kind const k = kind(m);
+        return k == row_kind::index_query
+               || token < (k == row_kind::index_key ? args.index_slot_count : args.slot_count);
+    }
+
+    KVLOOM_FN auto gain(row_kind k) const
+    {
+        return k == row_kind::key           ? args.k_gain
+               : k == row_kind::index_query ? args.index_q_gain
+                                            : args.index_k_gain;
+    }
+};
+
+/// Four of the rows of neighbouring tokens, a token a tile, so that K leaves in whole sectors.
 template <class Problem, class Wave>
 KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int first_token, int part,
                            site at = site::here())
@@ -96,34 +160,25 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     auto const tile     = tile_type{wave};
     int const token     = first_token + tile.index();
     bool const live     = token < args.tokens;
-    int const kv_heads  = args.k.heads;
-    int const all_heads = kv_heads + (types::index::present ? args.index_q.heads + 1 : 0);
-    int const last      = args.tokens - 1;
+    int const safe      = live ? token : args.tokens - 1;
+    auto const list     = key_rows<Problem>{args};
 
-    token_angles<Problem, tile_type> position{tile, args, live ? token : last};
+    token_angles<Problem, tile_type> position{tile, args, safe};
     wave.dependency();
     stored_row<typename Problem::activation, tile_type, Problem::head_dim> stored[count];
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
-        int const m  = part * count + i;
-        auto from    = args.k.row(live ? token : last, m < kv_heads ? m : 0);
-        bool present = m < kv_heads && token < args.slot_count;
-        if constexpr (types::index::present) {
-            if (m >= kv_heads) {
-                bool const query = m < all_heads - 1;
-                from             = query ? args.index_q.row(live ? token : last, m - kv_heads)
-                                         : args.index_k.row(live ? token : last, 0);
-                present          = query || (m < all_heads && token < args.index_slot_count);
-            }
-        }
-        stored[i] = fetch(tile, from, live && present);
+        int const m = part * count + i;
+        stored[i]   = fetch(tile, list.source(m, safe), list.present(m, token));
     }
     i64 slot       = live && token < args.slot_count ? load_index(wave, args.slots + token) : -1;
     i64 index_slot = -1;
     if constexpr (types::index::present) {
         index_slot = live && token < args.index_slot_count ? load_index(wave, args.index_slots + token) : -1;
     }
-    float const scale = scale_of<Problem>(wave, args.key_scale);
+    float const key_scale = scale_of<Problem>(wave, args.key_scale);
+    [[maybe_unused]] float const value_scale =
+        types::values_by_rows ? scale_of<Problem>(wave, args.value_scale) : 1.0F;
     position.settle();
     slot       = position.inside && slot < slot_limit(args) ? slot : -1;
     index_slot = position.inside ? index_slot : -1;
@@ -135,22 +190,28 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
         int const m = part * count + i;
-        if (m >= all_heads) {
+        if (m >= list.count()) {
             break;
         }
-        bool const index_query = types::index::present && m >= kv_heads && m < all_heads - 1;
-        auto const weights = m < kv_heads ? args.k_gain : index_query ? args.index_q_gain : args.index_k_gain;
-        auto const gain    = stored_gain<Problem, tile_type>::fetch(tile, weights);
-        auto y             = finish_row<Problem>(tile, widen(stored[i]), r[i], gain.factor(), turn, at);
-        if (m < kv_heads) {
-            put_key(tile, args, where, m, y, scale);
+        row_kind const kind = list.kind(m);
+        if constexpr (types::values_by_rows) {
+            if (kind == row_kind::value) {
+                put_value(tile, args, place(args.values, slot), m - args.k.heads, widen(stored[i]),
+                          value_scale);
+                continue;
+            }
+        }
+        auto const gain = stored_gain<Problem, tile_type>::fetch(tile, list.gain(kind));
+        auto y          = finish_row<Problem>(tile, widen(stored[i]), r[i], gain.factor(), turn, at);
+        if (kind == row_kind::key) {
+            put_key(tile, args, where, m, y, key_scale);
         } else if constexpr (types::index::present) {
-            if (index_query) {
+            if (kind == row_kind::index_query) {
                 if (!position.inside) {
                     y = {};
                 }
                 if (live) {
-                    put_index_query(tile, args, token, m - kv_heads, y);
+                    put_index_query(tile, args, token, m - list.first_index(), y);
                 }
             } else {
                 put_index_key(tile, args, index_where, y);
@@ -185,7 +246,9 @@ struct insert_long
         int const first = tile * plan.tile_tokens;
         int item        = int(wide) - tile * int(plan.by_tile.divisor);
         if (item < plan.value_items) {
-            put_values<tuning.value_heads>(wave, args, first, item, plan);
+            if constexpr (!insert_types<Problem>::values_by_rows) {
+                put_values<tuning.value_heads>(wave, args, first, item, plan);
+            }
             return;
         }
         item -= plan.value_items;

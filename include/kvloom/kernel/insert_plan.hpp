@@ -55,13 +55,14 @@ KVLOOM_FN constexpr insert_tuning insert_tuning_for(arch_id arch, insert_shape s
 /// What the plan depends on.
 struct insert_sizes
 {
-    int tokens      = 0;
-    int q_heads     = 0;
-    int kv_heads    = 0;
-    int index_heads = 0; ///< index query heads
-    int index_keys  = 0; ///< 1 with an index branch
-    int window      = 8; ///< tokens of a value window
-    int strips      = 4; ///< strips of a value row
+    int tokens          = 0;
+    int q_heads         = 0;
+    int kv_heads        = 0;
+    int index_heads     = 0;     ///< index query heads
+    int index_keys      = 0;     ///< 1 with an index branch
+    bool values_by_rows = false; ///< V leaves row by row, as K does
+    int window          = 8;     ///< tokens of a value window
+    int strips          = 4;     ///< strips of a value row
 };
 
 /// Which wave does what. In the long shapes the items of a tile of tokens lie together: values first, then
@@ -96,7 +97,7 @@ KVLOOM_FN constexpr insert_plan short_insert_plan(insert_sizes const& sizes, ins
 {
     int const tiles = tuning.wave / insert_lanes;
     insert_plan plan;
-    plan.value_items = sizes.kv_heads;
+    plan.value_items = sizes.values_by_rows ? ceil_divide(sizes.kv_heads, tiles) : sizes.kv_heads;
     plan.query_items = ceil_divide(sizes.q_heads, tiles);
     plan.key_items   = ceil_divide(sizes.kv_heads, tiles);
     int const items  = plan.value_items + plan.query_items + plan.key_items
@@ -114,13 +115,14 @@ KVLOOM_FN constexpr insert_plan long_insert_plan(insert_sizes const& sizes, inse
     int const batch_heads = tiles * insert_rows_at_once;
     int const value_parts = tuning.strips ? ceil_divide(sizes.kv_heads, tuning.value_heads) * sizes.strips
                                           : ceil_divide(sizes.kv_heads, tiles);
-    int const key_parts =
-        ceil_divide(sizes.kv_heads + sizes.index_heads + sizes.index_keys, insert_rows_at_once);
+    int const key_rows =
+        sizes.kv_heads * (sizes.values_by_rows ? 2 : 1) + sizes.index_heads + sizes.index_keys;
+    int const key_parts = ceil_divide(key_rows, insert_rows_at_once);
 
     insert_plan plan;
     plan.shape       = shape;
     plan.tile_tokens = sizes.tokens < tuning.tile_tokens ? sizes.tokens : tuning.tile_tokens;
-    plan.value_items = ceil_divide(plan.tile_tokens, sizes.window) * value_parts;
+    plan.value_items = sizes.values_by_rows ? 0 : ceil_divide(plan.tile_tokens, sizes.window) * value_parts;
     plan.key_items   = ceil_divide(plan.tile_tokens, tiles) * key_parts;
     plan.batches     = sizes.q_heads / batch_heads;
     plan.query_items = ceil_divide(plan.batches, tuning.batches);

@@ -22,6 +22,30 @@ struct shuffled_cache
     using values = shuffled_values<T, HeadDim, PageSize>;
 };
 
+/// K in SHUFFLE pages of T, V with the slots of a dim together.
+template <class T, int PageSize = 16>
+struct transposed_cache
+{
+    using element = T;
+    template <int HeadDim>
+    using keys = shuffled_keys<T, HeadDim, PageSize>;
+    template <int HeadDim>
+    using values = transposed_values<T, HeadDim, PageSize>;
+};
+
+/// K and V caches of token rows of T. The views' strides make of it NHD (token stride heads * head_dim, head
+/// stride head_dim), HND (token stride head_dim), K and V side by side in one row (twice the token stride), or
+/// a plane each; pages of any size, 1 included.
+template <class T, int PageSize = 16>
+struct token_cache
+{
+    using element = T;
+    template <int HeadDim>
+    using keys = token_rows<T, HeadDim, PageSize>;
+    template <int HeadDim>
+    using values = token_rows<T, HeadDim, PageSize>;
+};
+
 /// Stands for the activation type of the problem.
 struct as_activation
 {};
@@ -91,6 +115,9 @@ struct insert_types
     using keys       = typename Problem::cache::template keys<dim>;
     using values     = typename Problem::cache::template values<dim>;
     using index_keys = token_rows<index_key, dim, index::page_size>;
+
+    /// V leaves row by row, as K does; else in windows of tokens whose slots share vectors.
+    static constexpr bool values_by_rows = values::vector_axis == axis::dim;
 
     static constexpr bool weighted =
         is_same_v<typename Problem::norm, plain_gain> || is_same_v<typename Problem::norm, unit_offset>;

@@ -13,6 +13,9 @@ namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
+/// Rows of a token.
+enum class row_kind { query, key, value, index_query, index_key };
+
 template <class Problem, class Wave>
 using insert_tile = tile_group<Wave, insert_lanes, rotary<Problem::rotary_dim>>;
 
@@ -180,6 +183,15 @@ KVLOOM_FN void put_key(Tile tile, insert_args<Problem> const& args, token_place 
     using types        = insert_types<Problem>;
     auto const rounded = as_stored<Problem, typename types::element>(y);
     insert<typename types::numerics::overflow>(tile, args.keys, where, head, rounded,
+                                               types::scaling::quantiser(scale));
+}
+
+template <class Problem, class Tile>
+KVLOOM_FN void put_value(Tile tile, insert_args<Problem> const& args, token_place where, int head,
+                         row<Tile, Problem::head_dim> const& y, float scale)
+{
+    using types = insert_types<Problem>;
+    insert<typename types::numerics::overflow>(tile, args.values, where, head, y,
                                                types::scaling::quantiser(scale));
 }
 

@@ -10,9 +10,6 @@ namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
-/// Rows of a token besides V, in the order in which the short shape takes them.
-enum class row_kind { query, key, index_query, index_key };
-
 template <row_kind Kind, class Problem>
 KVLOOM_FN auto const& source_of(insert_args<Problem> const& args)
 {
@@ -105,6 +102,24 @@ KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, int t
     }
 }
 
+/// V of one head a tile, for caches that it enters row by row.
+template <class Problem, class Wave>
+KVLOOM_FN void insert_one_value(Wave wave, insert_args<Problem> const& args, int token, int head)
+{
+    auto const tile = insert_tile<Problem, Wave>{wave};
+    bool const live = head < args.v.heads;
+    wave.dependency();
+    if (token >= args.slot_count) {
+        return;
+    }
+    auto const stored = fetch(tile, args.v.row(token, live ? head : 0));
+    i64 const slot    = usable_slot(wave, args, args.slots, slot_limit(args), token);
+    float const scale = scale_of<Problem>(wave, args.value_scale);
+    if (live) {
+        put_value(tile, args, place(args.values, slot), head, widen(stored), scale);
+    }
+}
+
 } // namespace detail
 
 /// Arguments of a launch: the user's and the plan made of them.
@@ -137,7 +152,7 @@ struct insert_short
     }
 
 private:
-    /// The parts of a token: V rows, a wave each, then rows of each kind, one a tile.
+    /// The parts of a token: V rows, a wave each (a tile each where V leaves row by row), then rows of each kind, one a tile.
     template <class Wave>
     KVLOOM_FN static void insert_part(Wave wave, insert_args<Problem> const& args, insert_plan const& plan,
                                       int token, int part)
@@ -146,7 +161,11 @@ private:
         constexpr int tiles = Wave::size / insert_lanes;
         int const tile      = wave.lane() / insert_lanes;
         if (part < plan.value_items) {
-            insert_value(wave, args, token, part);
+            if constexpr (insert_types<Problem>::values_by_rows) {
+                detail::insert_one_value(wave, args, token, part * tiles + tile);
+            } else {
+                insert_value(wave, args, token, part);
+            }
             return;
         }
         part -= plan.value_items;

@@ -160,24 +160,37 @@ void check_cache(checks& check, paged_view<Layout> const& cache, int heads, cach
     check.pointer(names.data, cache.data, 16);
     check.stride(names.page_stride, cache.page_stride, bytes);
     check.stride(names.head_stride, cache.head_stride, bytes);
-    i64 span = Layout::elements;
     if (strided_tokens_v<Layout>) {
         check.stride(names.token_stride, cache.token_stride, bytes);
         check.report(Layout::page_size > 1 && cache.token_stride < Layout::dim, fault::wrong_stride,
                      names.token_stride, cache.token_stride, Layout::dim);
-        span = extent(Layout::page_size, cache.token_stride, 1, 0, Layout::dim);
     }
     check.below(names.page_stride, cache.page_stride, (i64(1) << 60) / cache.pages);
     if (!check.first.ok()) {
         return;
     }
-    i64 const page = extent(1, 0, heads, cache.head_stride, span);
-    bool const inner =
-        (heads == 1 || cache.head_stride >= span) && (cache.pages == 1 || cache.page_stride >= page);
-    bool const outer =
-        (cache.pages == 1 || cache.page_stride >= span)
-        && (heads == 1 || cache.head_stride >= extent(cache.pages, cache.page_stride, 1, 0, span));
-    check.report(!inner && !outer, fault::wrong_stride, names.page_stride, cache.page_stride, page);
+    // The smallest stride must span what lies inside it, and so on outwards; any of the axes may be inside.
+    struct
+    {
+        i64 count, stride;
+    } axes[3] = {{strided_tokens_v<Layout> ? Layout::page_size : 1, cache.token_stride},
+                 {heads, cache.head_stride},
+                 {cache.pages, cache.page_stride}};
+    for (int i = 0; i < 2; ++i) {
+        for (int j = 0; j < 2 - i; ++j) {
+            if (axes[j].count == 1 || (axes[j + 1].count != 1 && axes[j].stride > axes[j + 1].stride)) {
+                auto const swapped = axes[j];
+                axes[j]            = axes[j + 1];
+                axes[j + 1]        = swapped;
+            }
+        }
+    }
+    i64 inside = strided_tokens_v<Layout> ? Layout::dim : Layout::elements;
+    for (auto const& axis : axes) {
+        check.report(axis.count > 1 && axis.stride < inside, fault::wrong_stride, names.page_stride,
+                     axis.stride, inside);
+        inside += (axis.count - 1) * axis.stride;
+    }
 }
 
 template <class T>

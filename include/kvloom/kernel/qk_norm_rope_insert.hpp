@@ -64,13 +64,14 @@ struct qk_norm_rope_insert
     static insert_sizes sizes(args const& a)
     {
         insert_sizes s;
-        s.tokens      = a.tokens;
-        s.q_heads     = a.q.heads;
-        s.kv_heads    = a.k.heads;
-        s.index_heads = types::index::present ? a.index_q.heads : 0;
-        s.index_keys  = types::index::present ? 1 : 0;
-        s.window      = vector_size<typename types::element>;
-        s.strips      = types::dim / 32;
+        s.tokens         = a.tokens;
+        s.q_heads        = a.q.heads;
+        s.kv_heads       = a.k.heads;
+        s.index_heads    = types::index::present ? a.index_q.heads : 0;
+        s.index_keys     = types::index::present ? 1 : 0;
+        s.values_by_rows = types::values_by_rows;
+        s.window         = vector_size<typename types::element>;
+        s.strips         = types::dim / 32;
         return s;
     }
 };

@@ -79,6 +79,27 @@ struct shuffled_values
     }
 };
 
+/// Values with the slots of a dim together: [dim][slot].
+template <class T, int Dim, int PageSize = 16>
+struct transposed_values
+{
+    static_assert(PageSize > 0 && PageSize % vector_size<T> == 0,
+                  "transposed_values: the page size must be a multiple of 16 bytes of elements");
+    static_assert(Dim > 0, "transposed_values: the head size must be positive");
+
+    using element                         = T;
+    static constexpr int dim              = Dim;
+    static constexpr int page_size        = PageSize;
+    static constexpr int elements         = Dim * PageSize;
+    static constexpr bool contiguous_span = true;
+    static constexpr axis vector_axis     = axis::slot;
+    static constexpr int vector           = PageSize;
+
+    KVLOOM_FN static constexpr int offset(int slot, int dim) { return dim * PageSize + slot; }
+
+    KVLOOM_FN static constexpr span_coord coord(int at) { return {at % PageSize, at / PageSize}; }
+};
+
 /// Tokens one after the other, each a row: [slot][dim]. The view may set the rows further apart.
 template <class T, int Dim, int PageSize = 16>
 struct token_rows
@@ -98,6 +119,10 @@ struct token_rows
 
     KVLOOM_FN static constexpr span_coord coord(int at) { return {at / Dim, at % Dim}; }
 };
+
+/// Elements from a dim to the next at one slot.
+template <class Layout>
+inline constexpr int dim_stride_v = Layout::offset(0, 1) - Layout::offset(0, 0);
 
 /// Whether the tokens of a span lie `token_stride` of the view apart, instead of where the layout alone says.
 template <class Layout>

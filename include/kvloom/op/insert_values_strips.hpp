@@ -117,7 +117,8 @@ private:
         int const j = wave.lane() / 4;
         int const dim =
             chunk_size * (4 * strip + j / 2) + j % 2; // of word 0; word r is two dims on for each r
-        int const word = wave.lane() % 4;
+        int const word         = wave.lane() % 4;
+        constexpr int two_dims = 2 * dim_stride_v<Layout> * int(sizeof(typename Layout::element));
         KVLOOM_UNROLL
         for (int h = 0; h < Heads; ++h) {
             char* const vector = reinterpret_cast<char*>(cache.address(where, head + h, dim));
@@ -125,7 +126,7 @@ private:
             for (int r = 0; r < 4; ++r) {
                 u32 const turned = wave.transpose8(unit_word<Overflow, T>(rows, h, r, scale), at);
                 if (head + h < heads) {
-                    wave.store(vector + 32 * r + 4 * word, turned);
+                    wave.store(vector + r * two_dims + 4 * word, turned);
                 }
             }
         }

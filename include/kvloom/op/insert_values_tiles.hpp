@@ -75,10 +75,11 @@ private:
         for (int t = 0; t < size; ++t) {
             held[t] = wave.template load<vec<u32, 4>>(source.row(first + t, head).data + chunk * chunk_size);
         }
-        char* const target = reinterpret_cast<char*>(cache.address(where, head, chunk * chunk_size));
+        constexpr int a_dim = dim_stride_v<Layout> * int(sizeof(typename Layout::element));
+        char* const target  = reinterpret_cast<char*>(cache.address(where, head, chunk * chunk_size));
         KVLOOM_UNROLL
         for (int k = 0; k < chunk_size; ++k) {
-            wave.store(target + 16 * k, vector_of<Overflow, T, typename Layout::element>(held, k, scale));
+            wave.store(target + k * a_dim, vector_of<Overflow, T, typename Layout::element>(held, k, scale));
         }
     }
 
