@@ -96,12 +96,21 @@ private:
             cosines.push_back(number(before_, block_angles, line + i));
             sines.push_back(number(before_, block_angles, line + p_.rotary_dim / 2 + i));
         }
-        oracle::row_formula const formula{p_.head_dim,
-                                          p_.rotary_dim,
-                                          p_.norm != norm_kind::none,
-                                          static_cast<double>(s_.options.eps),
-                                          gain.empty() ? nullptr : gain.data(),
-                                          p_.norm == norm_kind::unit_offset ? 1.0 : 0.0};
+        oracle::row_formula formula{p_.head_dim,
+                                    p_.rotary_dim,
+                                    p_.norm != norm_kind::none,
+                                    static_cast<double>(s_.options.eps),
+                                    gain.empty() ? nullptr : gain.data(),
+                                    p_.norm == norm_kind::unit_offset ? 1.0 : 0.0,
+                                    {},
+                                    false,
+                                    false,
+                                    false};
+        formula.type        = format(p_.activation);
+        formula.before_gain = p_.round_before_gain && !gain.empty();
+        formula.after_norm  = p_.round_after_norm;
+        formula.in_rotation = p_.rotate_in_activation;
+
         auto const x = source_row(at, token, head);
         return oracle::prepared_row(x.data(), formula, cosines.data(), sines.data());
     }

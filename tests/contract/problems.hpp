@@ -209,6 +209,34 @@ struct rows_static_16 : insert_problem
     static constexpr int rotary_dim = 128;
 };
 
+struct native_unit : insert_problem
+{
+    using cache    = token_cache<fp8_e4m3, 128>;
+    using index    = index_branch<fp8_e4m3, fp8_e4m3, 128>;
+    using numerics = contract::vllm_native;
+};
+
+struct trtllm_rounded : insert_problem
+{
+    using cache    = token_cache<fp8_e4m3>;
+    using index    = index_branch<fp8_e4m3, fp8_e4m3>;
+    using numerics = contract::trtllm_through_bf16;
+};
+
+struct transformers_m3 : insert_problem
+{
+    using index    = index_branch<>;
+    using numerics = contract::huggingface;
+};
+
+struct transformers_qwen3 : insert_problem
+{
+    using norm     = plain_gain;
+    using numerics = contract::huggingface_weights_last;
+
+    static constexpr int rotary_dim = 128;
+};
+
 template <class T>
 constexpr scalar_model::dtype dtype_of()
 {
@@ -254,13 +282,21 @@ scalar_model::problem describe()
     }
 
     constexpr bool own = is_same_v<numerics, own_numerics>;
-    p.scale            = is_same_v<numerics, contract::aiter_auto>   ? scale_mode::none
-                         : is_same_v<numerics, contract::aiter_unit> ? scale_mode::unit
-                         : is_same_v<numerics, contract::seed>       ? scale_mode::reciprocal
-                                                                     : scale_mode::divide;
+    constexpr bool native =
+        is_same_v<numerics, contract::vllm_native> || is_same_v<numerics, contract::trtllm_direct>;
+    constexpr bool last   = is_same_v<numerics, contract::huggingface_weights_last>;
+    constexpr bool hf     = last || is_same_v<numerics, contract::huggingface>;
+    constexpr bool scaled = own || is_same_v<numerics, contract::aiter_static>;
+    p.scale               = is_same_v<numerics, contract::seed> ? scale_mode::reciprocal
+                            : scaled                            ? scale_mode::divide
+                            : scalar_model::is_fp8(p.cache)     ? scale_mode::unit
+                                                                : scale_mode::none;
 
-    p.keys_through_activation          = !own;
-    p.index_queries_through_activation = own;
+    p.keys_through_activation          = !own && !native;
+    p.index_queries_through_activation = own || hf || is_same_v<numerics, contract::trtllm_through_bf16>;
+    p.round_before_gain                = last;
+    p.round_after_norm                 = hf;
+    p.rotate_in_activation             = hf;
     p.fp8_overflow = own ? scalar_model::overflow::to_nan : scalar_model::overflow::saturate;
     return p;
 }

@@ -37,6 +37,9 @@ struct problem
     int rotary_dim                        = 64;
     int page_size                         = 16;
     int index_page_size                   = 16;
+    bool round_before_gain                = false;        // x / rms to the activation type before the weights
+    bool round_after_norm                 = false;        // the norm's result to the activation type
+    bool rotate_in_activation             = false;        // both products of a rotation, and their sum
     layout key_order                      = layout::keys; // or rows, at the view's token stride
     layout value_order                    = layout::values;
 };
@@ -177,9 +180,15 @@ inline void normalise(problem const& p, std::vector<float>& x, void const* const
     float const scale = quotient(1.0f, root(fused(sum_of_squares(x), share, eps)));
     for (std::size_t d = 0; d < x.size(); ++d) {
         x[d] = product(x[d], scale);
+        if (p.round_before_gain) {
+            x[d] = round_to(p.activation, x[d]);
+        }
         if (p.norm != norm_kind::weightless) {
             float const weight = read(p.activation, gain, static_cast<std::int64_t>(d));
             x[d]               = product(x[d], p.norm == norm_kind::unit_offset ? sum(1.0f, weight) : weight);
+        }
+        if (p.round_after_norm) {
+            x[d] = round_to(p.activation, x[d]);
         }
     }
 }
@@ -193,8 +202,16 @@ inline void rotate(problem const& p, std::vector<float>& n, void const* const an
         float const low    = n[static_cast<std::size_t>(d)];
         float const high   = n[static_cast<std::size_t>(d + half)];
 
-        n[static_cast<std::size_t>(d)]        = fused(low, cosine, product(high, -sine));
-        n[static_cast<std::size_t>(d + half)] = fused(high, cosine, product(low, sine));
+        auto const turned = [&](float const own, float const other) {
+            if (!p.rotate_in_activation) {
+                return fused(own, cosine, product(other, sine));
+            }
+            float const first  = round_to(p.activation, product(own, cosine));
+            float const second = round_to(p.activation, product(other, sine));
+            return round_to(p.activation, sum(first, second));
+        };
+        n[static_cast<std::size_t>(d)]        = turned(low, -high);
+        n[static_cast<std::size_t>(d + half)] = turned(high, low);
     }
 }
 

@@ -101,6 +101,12 @@ struct row_formula
     double eps         = 1e-6;
     double const* gain = nullptr;
     double gain_offset = 0.0;
+
+    // Roundings to `type` on the way: of x / rms before the gain, of the norm's result, of a rotation's products and sum.
+    format type      = bf16;
+    bool before_gain = false;
+    bool after_norm  = false;
+    bool in_rotation = false;
 };
 
 /// Normalises and rotates one row of `head_dim` numbers; `cosines` and `sines` hold rotary_dim / 2 numbers each.
@@ -144,6 +150,15 @@ inline std::vector<value> prepared_row(double const* const x, row_formula const&
         n[d].slack =
             row.normalised ? std::fabs(n[d].exact) * relative + (std::fabs(factor) + 1.0) * speck : 0.0;
     }
+    for (int d = 0; d < size && row.normalised; ++d) {
+        double const factor = row.gain != nullptr ? std::fabs(row.gain[d] + row.gain_offset) : 1.0;
+        if (row.before_gain) {
+            n[d].slack += 1.001 * factor * half_step(row.type, std::fabs(x[d] / root) * 1.001);
+        }
+        if (row.after_norm) {
+            n[d].slack += half_step(row.type, std::fabs(n[d].exact) + n[d].slack);
+        }
+    }
     if (beyond) {
         for (value& element : n) {
             element.slack = std::numeric_limits<double>::infinity();
@@ -164,6 +179,16 @@ inline std::vector<value> prepared_row(double const* const x, row_formula const&
         y[d + half].exact = high.exact * cosine + low.exact * sine;
         y[d + half].slack = high.slack * std::fabs(cosine) + low.slack * std::fabs(sine) + 2 * speck
                             + rounds * (std::fabs(high.exact * cosine) + std::fabs(low.exact * sine));
+    }
+    for (int d = 0; d < half && row.in_rotation; ++d) {
+        double const low  = std::fabs(n[d].exact) + n[d].slack;
+        double const high = std::fabs(n[d + half].exact) + n[d + half].slack;
+        double const c    = std::fabs(cosines[d]);
+        double const s    = std::fabs(sines[d]);
+        y[d].slack += half_step(row.type, low * c) + half_step(row.type, high * s);
+        y[d].slack += half_step(row.type, std::fabs(y[d].exact) + y[d].slack);
+        y[d + half].slack += half_step(row.type, high * c) + half_step(row.type, low * s);
+        y[d + half].slack += half_step(row.type, std::fabs(y[d + half].exact) + y[d + half].slack);
     }
     return y;
 }

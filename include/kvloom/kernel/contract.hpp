@@ -38,6 +38,13 @@ struct insert_numerics
     static constexpr bool keys_through_activation = true;
     /// The same for index queries that leave in fp8.
     static constexpr bool index_queries_through_activation = false;
+
+    /// Whether x * r is rounded to the activation type before the weights multiply it.
+    static constexpr bool round_before_gain = false;
+    /// Whether the normalised row is rounded to the activation type before it is rotated.
+    static constexpr bool round_after_norm = false;
+    /// Whether the rotation is carried out in the activation type: both products and their sum are rounded.
+    static constexpr bool rotate_in_activation = false;
 };
 
 namespace contract {
@@ -60,6 +67,41 @@ struct aiter_static : insert_numerics
 struct seed : insert_numerics
 {
     using scaling = reciprocal_product;
+};
+
+/// SGLang on top of the same op: fp8 with a scale of one, in token rows with a page a token.
+struct sglang_unit : aiter_unit
+{};
+
+/// vLLM's own MiniMax-M3 kernel: fp8 with a scale of one, straight from fp32.
+struct vllm_native : insert_numerics
+{
+    static constexpr bool keys_through_activation = false;
+};
+
+/// TensorRT-LLM's index insert: e4m3 straight from fp32, keys and queries.
+struct trtllm_direct : vllm_native
+{};
+
+/// The same with both rounded to bf16 first.
+struct trtllm_through_bf16 : insert_numerics
+{
+    static constexpr bool index_queries_through_activation = true;
+};
+
+/// The model as Hugging Face transformers runs it: the norm in fp32, rounded to the activation type, then a
+/// rotation in that type.
+struct huggingface : insert_numerics
+{
+    static constexpr bool round_after_norm                 = true;
+    static constexpr bool rotate_in_activation             = true;
+    static constexpr bool index_queries_through_activation = true;
+};
+
+/// The same for models whose norm multiplies by its weights after rounding (Llama's and Qwen3's).
+struct huggingface_weights_last : huggingface
+{
+    static constexpr bool round_before_gain = true;
 };
 
 } // namespace contract

@@ -135,11 +135,22 @@ template <class Problem, class Tile, class Gain>
 KVLOOM_FN row<Tile, Problem::head_dim> finish_row(Tile tile, row<Tile, Problem::head_dim> y, float r,
                                                   Gain const& gain, angles<Tile> const& turn, site at)
 {
+    using types    = insert_types<Problem>;
+    using numerics = typename types::numerics;
+    using T        = typename types::activation;
     if constexpr (!is_same_v<typename Problem::norm, no_norm>) {
-        y = scaled(tile, y, r, gain);
+        if constexpr (numerics::round_before_gain && types::weighted) {
+            y = weighted(tile, round_to<T>(scaled(tile, y, r, no_gain{})), gain);
+        } else {
+            y = scaled(tile, y, r, gain);
+        }
+        if constexpr (numerics::round_after_norm) {
+            y = round_to<T>(y);
+        }
     }
-    if constexpr (insert_types<Problem>::turns) {
-        y = rope_neox(tile, y, turn, at);
+    if constexpr (types::turns) {
+        y = rope_neox<conditional_t<numerics::rotate_in_activation, rotation_in<T>, fused_rotation>>(
+            tile, y, turn, at);
     }
     return y;
 }

@@ -113,6 +113,20 @@ KVLOOM_FN row<Tile, Dim> scaled([[maybe_unused]] Tile tile, row<Tile, Dim> x, fl
     return x;
 }
 
+/// x * gain, element by element.
+template <class Tile, int Dim>
+KVLOOM_FN row<Tile, Dim> weighted([[maybe_unused]] Tile tile, row<Tile, Dim> x, row<Tile, Dim> const& gain)
+{
+    KVLOOM_UNROLL
+    for (int k = 0; k < row<Tile, Dim>::parts; ++k) {
+        KVLOOM_UNROLL
+        for (int i = 0; i < chunk_size; ++i) {
+            x.part[k][i] = multiply(x.part[k][i], gain.part[k][i]);
+        }
+    }
+    return x;
+}
+
 /// RMSNorm of several rows: inverse_rms, then scaled. `gain` is a row (load, or one_plus of it) or no_gain.
 template <class Tile, int Dim, int Count, class Gain>
 KVLOOM_FN rows<Tile, Dim, Count> rms_norm(Tile tile, rows<Tile, Dim, Count> x, Gain const& gain, float eps,

@@ -27,6 +27,23 @@ struct turned
 
 } // namespace detail
 
+/// How a rotation rounds: one product and one fma in fp32, or both products and their sum to T each.
+struct fused_rotation
+{
+    KVLOOM_FN static float turn(float own, float cosine, float across) { return fma(own, cosine, across); }
+    KVLOOM_FN static float product(float a, float b) { return multiply(a, b); }
+};
+template <class T>
+struct rotation_in
+{
+    KVLOOM_FN static float rounded(float x) { return widen(narrow<T>(x)); }
+    KVLOOM_FN static float turn(float own, float cosine, float across)
+    {
+        return rounded(add(product(own, cosine), across));
+    }
+    KVLOOM_FN static float product(float a, float b) { return rounded(multiply(a, b)); }
+};
+
 /// A lane's share of a position's angles as they lie in the table (widened where they are read one by one).
 template <class T, class Tile>
 struct stored_angles
@@ -187,7 +204,7 @@ KVLOOM_FN vec<float, chunk_size> partners(Tile tile, row<Tile, Dim> const& x, si
     }
 }
 
-template <int Part, class Tile, int Dim>
+template <int Part, class Rounding, class Tile, int Dim>
 KVLOOM_FN void turn_part(Tile tile, row<Tile, Dim> const& x, angles<Tile> const& turn, row<Tile, Dim>& y,
                          site at)
 {
@@ -197,23 +214,23 @@ KVLOOM_FN void turn_part(Tile tile, row<Tile, Dim> const& x, angles<Tile> const&
         vec<float, chunk_size> across;
         KVLOOM_UNROLL
         for (int i = 0; i < chunk_size; ++i) {
-            across[i] = multiply(partner[i], turn.sine[Part][i]);
+            across[i] = Rounding::product(partner[i], turn.sine[Part][i]);
         }
         if constexpr (turned::whole_chunks) {
             if (tile.chunk(Part) < 2 * turned::half_chunks) {
                 KVLOOM_UNROLL
                 for (int i = 0; i < chunk_size; ++i) {
-                    y.part[Part][i] = fma(x.part[Part][i], turn.cosine[Part][i], across[i]);
+                    y.part[Part][i] = Rounding::turn(x.part[Part][i], turn.cosine[Part][i], across[i]);
                 }
             }
         } else {
             KVLOOM_UNROLL
             for (int i = 0; i < chunk_size; ++i) {
-                float const value = fma(x.part[Part][i], turn.cosine[Part][i], across[i]);
+                float const value = Rounding::turn(x.part[Part][i], turn.cosine[Part][i], across[i]);
                 y.part[Part][i] = tile.chunk(Part) * chunk_size + i < turned::dims ? value : x.part[Part][i];
             }
         }
-        turn_part<Part + 1>(tile, x, turn, y, at);
+        turn_part<Part + 1, Rounding>(tile, x, turn, y, at);
     }
 }
 
@@ -225,25 +242,25 @@ KVLOOM_FN void turn_part(Tile tile, row<Tile, Dim> const& x, angles<Tile> const&
 ///
 /// Collective: every lane of the wave calls. @cost one cross-lane move an element for R/2 a power of two of
 /// chunks, else two
-template <class Tile, int Dim>
+template <class Rounding = fused_rotation, class Tile, int Dim>
 KVLOOM_FN row<Tile, Dim> rope_neox(Tile tile, row<Tile, Dim> const& x, angles<Tile> const& turn,
                                    site at = site::here())
 {
     static_assert(is_tile_v<Tile>, "rope_neox: the first argument must be a tile");
     static_assert(Tile::rotary::dims <= Dim, "rope_neox: more dims to turn than the row has");
     row<Tile, Dim> y = x;
-    detail::turn_part<0>(tile, x, turn, y, at);
+    detail::turn_part<0, Rounding>(tile, x, turn, y, at);
     return y;
 }
 
 /// Turns several rows by the same angles.
-template <class Tile, int Dim, int Count>
+template <class Rounding = fused_rotation, class Tile, int Dim, int Count>
 KVLOOM_FN rows<Tile, Dim, Count> rope_neox(Tile tile, rows<Tile, Dim, Count> x, angles<Tile> const& turn,
                                            site at = site::here())
 {
     KVLOOM_UNROLL
     for (int i = 0; i < Count; ++i) {
-        x[i] = rope_neox(tile, x[i], turn, at);
+        x[i] = rope_neox<Rounding>(tile, x[i], turn, at);
     }
     return x;
 }
