@@ -233,7 +233,7 @@ TEST_CASE("the matrix transpose of warps", "[backend]")
     });
 }
 
-TEST_CASE("no blocks: success without a launch; too many: refused by name", "[backend]")
+TEST_CASE("no blocks succeed without a launch, too many are refused by name", "[backend]")
 {
     on_every_machine([](char const*, auto const& stream) {
         int* const nothing = nullptr;
