@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kvloom/backend/message.hpp"
 #if KVLOOM_TEST_BACKEND_CUDA
 #include "kvloom/backend/cuda.hpp"
 #elif KVLOOM_TEST_BACKEND_HIP
@@ -29,8 +30,7 @@ inline void require(bool condition, std::string const& what)
 
 inline void require(kvloom::status const& status)
 {
-    require(status.ok(), std::string(status.argument) + " " + kvloom::rule_of(status.code) + " "
-                             + std::to_string(status.need) + ", but is " + std::to_string(status.got));
+    require(status.ok(), message(status));
 }
 
 /// The median of `repeats` values.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The main job on MiniMax-M3's shapes: a trace of requests (prefill, decode, a padded batch) goes through the
 // fused insert into an fp8 cache, and every value written is compared with a double-precision oracle.
+#include "kvloom/backend/message.hpp"
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
 #include "oracle/qk_norm_rope_insert.hpp"
 #include "trace.hpp"
@@ -170,8 +171,7 @@ report run(Stream const& stream, model& m, step const& s, ownership& owned, unsi
     memory::finish();
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!outcome.ok()) {
-        throw std::runtime_error(std::string(outcome.argument) + " " + rule_of(outcome.code) + " "
-                                 + std::to_string(outcome.need) + ", but is " + std::to_string(outcome.got));
+        throw std::runtime_error(message(outcome));
     }
     q.download();
     index_q.download();

@@ -227,7 +227,7 @@ TEST_CASE("outputs whose rows share elements are refused by name", "[contract][v
         {"q_out.token_stride", stride, [](args& a) { a.q_out.token_stride = 0; }},
         {"index_q_out.token_stride", stride, [](args& a) { a.index_q_out.token_stride = 2 * 128; }},
         {"keys.page_stride", stride, [](args& a) { a.keys.page_stride = 16 * 128; }},
-        {"values.page_stride", stride, [](args& a) { a.values.head_stride = 15 * 128; }},
+        {"values.head_stride", stride, [](args& a) { a.values.head_stride = 15 * 128; }},
         {"index_keys.page_stride", stride, [](args& a) { a.index_keys.page_stride = 15 * 128; }},
         {"index_keys.token_stride", stride, [](args& a) { a.index_keys.token_stride = 112; }},
     });

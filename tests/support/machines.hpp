@@ -2,7 +2,7 @@
 // The machines of the backend under test, arrays in their memory, and kernels made of a lambda-like functor.
 #pragma once
 
-#include "kvloom/core/status.hpp"
+#include "kvloom/backend/message.hpp"
 #include "kvloom/group/launch_bounds.hpp"
 #include "support/buffers.hpp"
 
@@ -37,11 +37,7 @@ void on_every_machine(Body&& body)
 /// What a status says, in words; empty for success.
 inline std::string text_of(kvloom::status const s)
 {
-    if (s.ok()) {
-        return "";
-    }
-    return std::string(s.argument) + " is " + std::to_string(s.got) + " and " + rule_of(s.code) + " "
-           + std::to_string(s.need);
+    return s.ok() ? "" : message(s);
 }
 
 /// An array in the memory of the backend under test.

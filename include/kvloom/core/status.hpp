@@ -36,8 +36,9 @@ struct [[nodiscard]] status
     KVLOOM_FN constexpr bool ok() const { return code == fault::none; }
 };
 
-/// The rule behind a fault, to be read between the argument's name and the value needed: "heads must be at
-/// least 1".
+/// The rule behind a fault, to be read behind the argument's name: "heads must be at least", 1. `need` completes
+/// the rules of misaligned, out_of_range, wrong_stride, too_small, not_positive and not_equal; `got` is the value
+/// found, but for not_positive. backend/message.hpp makes a sentence of a status.
 KVLOOM_FN constexpr char const* rule_of(fault code)
 {
     switch (code) {

@@ -14,5 +14,27 @@ struct launch_bounds
     int waves_a_simd            = 1;
 };
 
+namespace detail {
+
+template <class... Types>
+struct make_void
+{
+    using type = void;
+};
+
+template <class Kernel, class = void>
+inline constexpr bool is_kernel_v = false;
+template <class Kernel>
+inline constexpr bool
+    is_kernel_v<Kernel, typename make_void<decltype(Kernel::bounds.threads), typename Kernel::shared>::type> =
+        true;
+
+} // namespace detail
+
+/// Whether a functor declares what a launch needs: `static constexpr launch_bounds bounds`, and `struct shared` with
+/// what its blocks hold in shared memory (empty: nothing). It is called as `operator()(Block const&, Args const&) const`.
+template <class Kernel>
+inline constexpr bool is_kernel_v = detail::is_kernel_v<Kernel>;
+
 } // namespace v0
 } // namespace kvloom

@@ -128,6 +128,11 @@ struct insert_types
                   "qk_norm_rope_insert: the angle table holds the activation type or float");
     static_assert(rotary >= 0 && rotary % 2 == 0 && rotary <= dim,
                   "qk_norm_rope_insert: rotary_dim must be even and at most head_dim");
+    using norm = typename Problem::norm;
+    static_assert(weighted || is_same_v<norm, no_norm> || is_same_v<norm, weightless>,
+                  "qk_norm_rope_insert: norm is no_norm, weightless, plain_gain or unit_offset");
+    static_assert(sizeof(element) <= 2,
+                  "qk_norm_rope_insert: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
     static_assert(dim == 128, "qk_norm_rope_insert: head_dim must be 128");
     static_assert(is_index_v<slot> && is_index_v<position>,
                   "qk_norm_rope_insert: slots and positions are signed integers of 32 or 64 bits");
@@ -136,12 +141,14 @@ struct insert_types
 };
 
 /// Arguments, in the order in which a kernel reads them. Row strides are in elements; all bases, strides and
-/// table rows are multiples of 16 bytes. Pointers are to device memory.
+/// table rows are multiples of 16 bytes. Pointers are to device memory; sources may overlap each other, outputs
+/// and caches must not overlap anything (an output may be the very view that it is computed from).
 ///
-/// Tokens from `slot_count` on are padding: they have no slot, and their k, v and index key are never read. A
-/// negative slot, or one beyond the cache, stores nothing; q is written for every token. A position outside
-/// the table: that token's q and index_q are zeros, and nothing enters a cache. Gains and the table must not
-/// be written by the kernel just before in the stream.
+/// Queries and index queries are written for every token. Tokens from `slot_count` on are padding: they have no
+/// slot, and their k and v are never read; the same holds for index_k from `index_slot_count` on. A negative
+/// slot, or one beyond the cache, stores nothing in that cache; the two slot lists are independent. A position
+/// outside the table: that token's q and index_q are zeros, and nothing enters a cache. Gains and the table
+/// must not be written by the kernel just before in the stream.
 template <class Problem>
 struct insert_args
 {
@@ -153,8 +160,8 @@ struct insert_args
 
     int tokens           = 0;
     float eps            = 1e-6F;
-    int slot_count       = 0;
-    int index_slot_count = 0;
+    int slot_count       = 0; ///< tokens from here on are padding; 0: all of them
+    int index_slot_count = 0; ///< the same for the index cache
 
     typename types::position const* positions = nullptr; ///< [tokens]
     angle_table<typename types::angle> angles;           ///< [rows][cos of rotary_dim / 2 | sin of the same]

@@ -170,12 +170,16 @@ void check_cache(checks& check, paged_view<Layout> const& cache, int heads, cach
         return;
     }
     // The smallest stride must span what lies inside it, and so on outwards; any of the axes may be inside.
-    struct
+    struct axis_of_rows
     {
-        i64 count, stride;
-    } axes[3] = {{strided_tokens_v<Layout> ? Layout::page_size : 1, cache.token_stride},
-                 {heads, cache.head_stride},
-                 {cache.pages, cache.page_stride}};
+        char const* name;
+        i64 count;
+        i64 stride;
+    };
+    axis_of_rows axes[3] = {
+        {names.token_stride, strided_tokens_v<Layout> ? Layout::page_size : 1, cache.token_stride},
+        {names.head_stride, heads, cache.head_stride},
+        {names.page_stride, cache.pages, cache.page_stride}};
     for (int i = 0; i < 2; ++i) {
         for (int j = 0; j < 2 - i; ++j) {
             if (axes[j].count == 1 || (axes[j + 1].count != 1 && axes[j].stride > axes[j + 1].stride)) {
@@ -187,8 +191,8 @@ void check_cache(checks& check, paged_view<Layout> const& cache, int heads, cach
     }
     i64 inside = strided_tokens_v<Layout> ? Layout::dim : Layout::elements;
     for (auto const& axis : axes) {
-        check.report(axis.count > 1 && axis.stride < inside, fault::wrong_stride, names.page_stride,
-                     axis.stride, inside);
+        check.report(axis.count > 1 && axis.stride < inside, fault::wrong_stride, axis.name, axis.stride,
+                     inside);
         inside += (axis.count - 1) * axis.stride;
     }
 }

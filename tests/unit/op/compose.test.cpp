@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// README's kernel, composed of ops: it writes what the ready kernel writes.
+#include "kvloom/kernel/qk_norm_rope_insert.hpp"
+#include "kvloom/kvloom.hpp"
+#include "support/catch.hpp"
+#include "support/machines.hpp"
+
+#include <cstdint>
+#include <vector>
+
+using namespace kvloom_test;
+
+namespace {
+
+struct plain : kvloom::insert_problem
+{};
+
+struct key_args
+{
+    int tokens;
+    float eps;
+    kvloom::bf16 const* gain;
+    kvloom::angle_table<kvloom::bf16> angles;
+    kvloom::i64 const* positions;
+    kvloom::i64 const* slots;
+    kvloom::head_rows<kvloom::bf16 const, 128> keys_in;
+    kvloom::paged_view<kvloom::shuffled_keys<kvloom::bf16, 128>> keys;
+};
+
+struct prepare_keys
+{
+    static constexpr kvloom::launch_bounds bounds = {128, 1, 1}; // threads of a block; see launch_bounds.hpp
+    struct shared
+    {};
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block const& block, key_args const& a) const
+    {
+        auto const tile = kvloom::tile<16, kvloom::rotary<64>>(block); // 16 lanes hold a row of 128
+        int const token = block.index() * (Block::threads / 16) + block.thread() / 16;
+        bool const live = token < a.tokens;
+        auto const gain = kvloom::load(tile, kvloom::row_span<kvloom::bf16 const, 128>{a.gain});
+        auto const turn = kvloom::load_angles(tile, a.angles, live ? a.positions[token] : 0);
+        auto key        = kvloom::load(tile, a.keys_in.row(live ? token : 0, 0));
+        key             = kvloom::rms_norm(tile, key, kvloom::one_plus(gain), a.eps);
+        key             = kvloom::rope_neox(tile, key, turn);
+        kvloom::insert(tile, a.keys, kvloom::place(a.keys, live ? a.slots[token] : -1), 0, key);
+    }
+};
+
+std::vector<kvloom::bf16> random_values(std::size_t const count, std::uint32_t state)
+{
+    std::vector<kvloom::bf16> values(count);
+    for (auto& value : values) {
+        state = state * 1664525U + 1013904223U;
+        value = kvloom::encode<kvloom::bf16>(float(std::int32_t(state)) * 1e-9F);
+    }
+    return values;
+}
+
+} // namespace
+
+TEST_CASE("a kernel composed of ops writes what the ready kernel writes", "[op]")
+{
+    constexpr int tokens = 21;
+    constexpr int pages  = 4;
+    std::vector<kvloom::i64> positions(tokens);
+    std::vector<kvloom::i64> slots(tokens);
+    for (int i = 0; i < tokens; ++i) {
+        positions[std::size_t(i)] = (i * 13) % 32;
+        slots[std::size_t(i)]     = i == 5 ? -1 : 3 + 2 * i;
+    }
+    on_every_machine([&](char const* name, auto const& stream) {
+        INFO(name);
+        device_array<kvloom::bf16> rows(random_values(tokens * 3 * 128, 1));
+        device_array<kvloom::bf16> gains(random_values(128, 2));
+        device_array<kvloom::bf16> angles(random_values(32 * 64, 3));
+        device_array<kvloom::i64> where(positions);
+        device_array<kvloom::i64> into(slots);
+        device_array<kvloom::bf16> q_out(tokens * 128, kvloom::bf16{0});
+        device_array<kvloom::bf16> keys(pages * 2048, kvloom::bf16{0x5a5a});
+        device_array<kvloom::bf16> values(pages * 2048, kvloom::bf16{0x5a5a});
+        device_array<kvloom::bf16> composed(pages * 2048, kvloom::bf16{0x5a5a});
+
+        kvloom::insert_args<plain> ready;
+        ready.tokens = tokens;
+        kvloom::packed_row<plain>(ready, rows.data(), {1, 1, 0, 0});
+        ready.q_out      = {q_out.data(), 1, 128};
+        ready.q_gain     = gains.data();
+        ready.k_gain     = gains.data();
+        ready.angles     = {angles.data(), 32, 64};
+        ready.positions  = where.data();
+        ready.slots      = into.data();
+        ready.slot_count = tokens;
+        ready.keys       = {keys.data(), pages, 1, 2048};
+        ready.values     = {values.data(), pages, 1, 2048};
+        REQUIRE(text_of(kvloom::qk_norm_rope_insert<plain>::launch(stream, ready)) == "");
+
+        key_args const args{tokens,
+                            1e-6F,
+                            gains.data(),
+                            ready.angles,
+                            where.data(),
+                            into.data(),
+                            {rows.data() + 128, 1, 3 * 128},
+                            {composed.data(), pages, 1, 2048}};
+        run<prepare_keys>(stream, args, 3);
+        REQUIRE(composed.values() == keys.values());
+        REQUIRE_FALSE(keys.values() == std::vector<kvloom::bf16>(pages * 2048, kvloom::bf16{0x5a5a}));
+    });
+}
