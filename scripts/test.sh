@@ -89,7 +89,8 @@ stage_asan() {
 }
 
 stage_tsan() {
-    configure tsan && export -f build run_tests && export cores results &&
+    # Clang's ThreadSanitizer is a tenth of the time of GCC 12's where there are as many threads as a block has.
+    configure tsan ${kvloom_clang:+"-DCMAKE_CXX_COMPILER=$kvloom_clang"} && export -f build run_tests && export cores results &&
         without_randomised_addresses bash -c "build tsan && run_tests tsan tsan --label-exclude '^(check|rtc)\$'"
 }
 
