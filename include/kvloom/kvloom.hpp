@@ -27,6 +27,7 @@
 #include "kvloom/layout/view.hpp"
 #include "kvloom/op/insert.hpp"
 #include "kvloom/op/insert_values.hpp"
+#include "kvloom/op/iterate.hpp"
 #include "kvloom/op/memory.hpp"
 #include "kvloom/op/rms_norm.hpp"
 #include "kvloom/op/rope.hpp"

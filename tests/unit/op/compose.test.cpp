@@ -37,14 +37,47 @@ struct prepare_keys
     KVLOOM_FN void operator()(Block const& block, key_args const& a) const
     {
         auto const tile = kvloom::tile<16, kvloom::rotary<64>>(block); // 16 lanes hold a row of 128
-        int const token = block.index() * (Block::threads / 16) + block.thread() / 16;
-        bool const live = token < a.tokens;
         auto const gain = kvloom::load(tile, kvloom::row_span<kvloom::bf16 const, 128>{a.gain});
-        auto const turn = kvloom::load_angles(tile, a.angles, live ? a.positions[token] : 0);
-        auto key        = kvloom::load(tile, a.keys_in.row(live ? token : 0, 0));
-        key             = kvloom::rms_norm(tile, key, kvloom::one_plus(gain), a.eps);
-        key             = kvloom::rope_neox(tile, key, turn);
-        kvloom::insert(tile, a.keys, kvloom::place(a.keys, live ? a.slots[token] : -1), 0, key);
+        for (auto const [token, live] : kvloom::adjacent_tokens(block, tile, a.tokens)) {
+            auto const turn = kvloom::load_angles(tile, a.angles, a.positions[token]);
+            auto key        = kvloom::load(tile, a.keys_in.row(token, 0));
+            key             = kvloom::rms_norm(tile, key, kvloom::one_plus(gain), a.eps);
+            key             = kvloom::rope_neox(tile, key, turn);
+            kvloom::insert(tile, a.keys, kvloom::place(a.keys, live ? a.slots[token] : -1), 0, key);
+        }
+    }
+};
+
+struct visit_args
+{
+    int tokens;
+    int heads;
+    int* visits; // [token][head], then [token]
+};
+
+/// Every head of every token, and every token once more.
+struct visit
+{
+    static constexpr kvloom::launch_bounds bounds = {128, 1, 1};
+    struct shared
+    {};
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block const& block, visit_args const& a) const
+    {
+        auto const tile = kvloom::tile<16>(block);
+        for (auto const [token, present] : kvloom::tokens(block, a.tokens)) {
+            for (auto const [head, live] : kvloom::heads(tile, a.heads)) {
+                if (present && live && tile.rank() == 0) {
+                    a.visits[token * a.heads + head] += 1;
+                }
+            }
+        }
+        for (auto const [token, live] : kvloom::adjacent_tokens(block, tile, a.tokens)) {
+            if (live && tile.rank() == 0) {
+                a.visits[a.tokens * a.heads + token] += 1;
+            }
+        }
     }
 };
 
@@ -107,5 +140,21 @@ TEST_CASE("a kernel composed of ops writes what the ready kernel writes", "[op]"
         run<prepare_keys>(stream, args, 3);
         REQUIRE(composed.values() == keys.values());
         REQUIRE_FALSE(keys.values() == std::vector<kvloom::bf16>(pages * 2048, kvloom::bf16{0x5a5a}));
+    });
+}
+
+TEST_CASE("iteration meets every token and head once", "[op]")
+{
+    on_every_machine([](char const* name, auto const& stream) {
+        for (int const tokens : {1, 7, 64, 131}) {
+            for (int const heads : {1, 3, 8, 71}) {
+                for (int const blocks : {1, 3, 40}) {
+                    CAPTURE(name, tokens, heads, blocks);
+                    device_array<int> visits(std::size_t(tokens * (heads + 1)), 0);
+                    run<visit>(stream, visit_args{tokens, heads, visits.data()}, blocks);
+                    REQUIRE(visits.values() == std::vector<int>(std::size_t(tokens * (heads + 1)), 1));
+                }
+            }
+        }
     });
 }
