@@ -9,6 +9,7 @@
 #   kvloom_amd_preset    preset that builds for AMD ('amd', or 'rocm' where a ROCm is installed); '' where none can
 #   kvloom_amd_missing   why none can
 #   kvloom_clang         the newest clang++ from version 19 on; '' where there is none
+#   kvloom_clang_tsan    the same, if ThreadSanitizer's library for it is there
 #   kvloom_cuda_missing  why nothing can be built for NVIDIA; '' where it can
 
 kvloom_clang_preferred=22
@@ -53,9 +54,20 @@ kvloom_missing_amd() { # the packages that are missing to compile HIP with kvloo
     compgen -G '/usr/lib/*/amdgcn/bitcode/ockl.bc' > /dev/null || echo rocm-device-libs
 }
 
+kvloom_missing_sanitizers() { # ThreadSanitizer of kvloom_clang_major
+    compgen -G "/usr/lib/llvm-$kvloom_clang_major/lib/clang/*/lib/*/libclang_rt.tsan*.a" > /dev/null ||
+        echo "libclang-rt-$kvloom_clang_major-dev"
+}
+
 kvloom_missing_format() {
     command -v clang-format-14 > /dev/null || clang-format --version 2> /dev/null | grep -q 'version 14\.' ||
         echo clang-format-14
+}
+
+kvloom_missing_optional() { # what a stage of test.sh can be skipped or run differently for
+    kvloom_missing_format
+    kvloom_missing_sanitizers
+    [ -n "$kvloom_amd_preset" ] || kvloom_missing_amd
 }
 
 kvloom_as_root() { # COMMAND...
@@ -101,7 +113,7 @@ kvloom_install() { # WHAT: installs what is missing and can be had
         wanted+=("$package")
     done
     if [ "$1" = tests ]; then
-        for package in $(kvloom_missing_format) $([ -n "$kvloom_amd_preset" ] || kvloom_missing_amd); do
+        for package in $(kvloom_missing_optional); do
             if kvloom_available "$package"; then
                 wanted+=("$package")
             fi
@@ -126,7 +138,7 @@ kvloom_setup() { # [tests|demo]
     missing=$(kvloom_missing_base "$what")
     optional=''
     if [ "$what" = tests ]; then
-        optional=$(kvloom_missing_format; [ -n "$kvloom_amd_preset" ] || kvloom_missing_amd)
+        optional=$(kvloom_missing_optional)
     fi
     if [ -n "$missing$optional" ] && kvloom_may_install; then
         kvloom_install "$what" || return 3
@@ -148,6 +160,10 @@ kvloom_setup() { # [tests|demo]
         else
             kvloom_amd_missing="no AMD compiler: missing $(echo $optional)"
         fi
+    fi
+    kvloom_clang_tsan=''
+    if [ -z "$(kvloom_missing_sanitizers)" ]; then
+        kvloom_clang_tsan=$kvloom_clang
     fi
     if ! command -v nvcc > /dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
         kvloom_cuda_missing='no nvcc on PATH or in /usr/local/cuda/bin'

@@ -90,7 +90,7 @@ stage_asan() {
 
 stage_tsan() {
     # Clang's ThreadSanitizer is a tenth of the time of GCC 12's where there are as many threads as a block has.
-    configure tsan ${kvloom_clang:+"-DCMAKE_CXX_COMPILER=$kvloom_clang"} && export -f build run_tests && export cores results &&
+    configure tsan ${kvloom_clang_tsan:+"-DCMAKE_CXX_COMPILER=$kvloom_clang_tsan"} && export -f build run_tests && export cores results &&
         without_randomised_addresses bash -c "build tsan && run_tests tsan tsan --label-exclude '^(check|rtc)\$'"
 }
 

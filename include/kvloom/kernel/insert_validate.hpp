@@ -5,6 +5,8 @@
 #include "kvloom/core/status.hpp"
 #include "kvloom/kernel/insert_problem.hpp"
 
+#if !KVLOOM_RTC // host functions: run-time compilers take the functors alone
+
 namespace kvloom {
 inline namespace v0 {
 namespace detail {
@@ -324,3 +326,5 @@ status validate_insert(insert_args<Problem> const& args)
 
 } // namespace v0
 } // namespace kvloom
+
+#endif

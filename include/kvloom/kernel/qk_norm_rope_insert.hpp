@@ -6,6 +6,8 @@
 #include "kvloom/kernel/insert_long.hpp"
 #include "kvloom/kernel/insert_validate.hpp"
 
+#if !KVLOOM_RTC // host functions: run-time compilers take the functors alone
+
 namespace kvloom {
 inline namespace v0 {
 
@@ -78,3 +80,5 @@ struct qk_norm_rope_insert
 
 } // namespace v0
 } // namespace kvloom
+
+#endif
