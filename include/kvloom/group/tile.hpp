@@ -51,15 +51,8 @@ struct is_tile<tile_group<Wave, Lanes, Rotary>>
 template <class T>
 inline constexpr bool is_tile_v = is_tile<T>::value;
 
-/// The tile of `Lanes` lanes to which the calling lane belongs, for rows of which RoPE turns `Rotary::dims`
-/// dims.
-template <int Lanes, class Rotary = rotary<0>, class Wave>
-KVLOOM_FN tile_group<Wave, Lanes, Rotary> tile_of(Wave wave)
-{
-    return {wave};
-}
-
-/// The same from a block.
+/// The tile of `Lanes` lanes of a block to which the calling lane belongs, for rows of which RoPE turns
+/// `Rotary::dims` dims.
 template <int Lanes, class Rotary = rotary<0>, class Block>
 KVLOOM_FN tile_group<typename Block::wave_type, Lanes, Rotary> tile(Block const& block)
 {

@@ -129,6 +129,29 @@ void check_rope()
     });
 }
 
+struct turn_in_bf16
+{
+    static constexpr launch_bounds bounds = {128, 1, 1};
+    struct shared
+    {};
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block const& block, rope_args<bf16> const& a) const
+    {
+        auto const tile  = kvloom::tile<16, rotary<64>>(block);
+        int const number = block.thread() / 16;
+        auto const x     = load(tile, row_span<float const, 128>{a.rows + number * 128});
+        auto const turn  = load_angles(tile, a.table, a.position);
+        auto const y     = rope_neox<rotation_in<bf16>>(tile, x, turn);
+        store(tile, row_span<float, 128>{a.turned + number * 128}, y);
+    }
+};
+
+float in_bf16(float const x)
+{
+    return decode(encode<bf16>(x));
+}
+
 } // namespace
 
 TEST_CASE("rope_neox on tiles of 16 lanes, every way to find a partner", "[op][rope]")
@@ -161,4 +184,41 @@ TEST_CASE("rope_neox on other tiles and head sizes", "[op][rope]")
     check_rope<16, 256, 192, float>();
     check_rope<16, 256, 256, bf16>();
     check_rope<16, 96, 96, float>();
+}
+
+TEST_CASE("a rotation in bf16 rounds both products and their sum", "[op][rope]")
+{
+    auto const table = table_of<bf16>(8, 64, 64, 1.0);
+    std::vector<float> rows(8 * 128);
+    std::uint32_t state = 17;
+    for (float& x : rows) {
+        state = state * 1664525U + 1013904223U;
+        x     = in_bf16(float(int(state)) * 1e-9F);
+    }
+    on_every_machine([&](char const* name, auto const& stream) {
+        device_array<float> in(rows);
+        device_array<float> turned(rows.size(), 7.0F);
+        device_array<bf16> angles(table);
+        rope_args<bf16> args{};
+        args.rows     = in.data();
+        args.turned   = turned.data();
+        args.table    = {angles.data(), 8, 64};
+        args.position = 5;
+        run<turn_in_bf16>(stream, args);
+        auto const y = turned.values();
+        for (int i = 0; i < 8 * 128; ++i) {
+            CAPTURE(name, i);
+            int const d = i % 128;
+            if (d >= 64) {
+                REQUIRE(y[std::size_t(i)] == rows[std::size_t(i)]);
+                continue;
+            }
+            float const cosine  = decode(table[std::size_t(5 * 64 + d % 32)]);
+            float const sine    = decode(table[std::size_t(5 * 64 + 32 + d % 32)]);
+            float const partner = rows[std::size_t(d < 32 ? i + 32 : i - 32)];
+            float const own     = in_bf16(rows[std::size_t(i)] * cosine);
+            float const across  = in_bf16(partner * (d < 32 ? -sine : sine));
+            REQUIRE(y[std::size_t(i)] == in_bf16(own + across));
+        }
+    });
 }
