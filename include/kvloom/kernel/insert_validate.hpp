@@ -128,6 +128,14 @@ bool share_bytes(head_rows<A, Dim, Heads> const& a, head_rows<B, Dim, Heads> con
     return offset < bytes(a, 1) || offset + bytes(b, 1) > stride;
 }
 
+/// An output shares nothing with another view.
+template <class A, class B, int Dim, class Heads>
+void check_apart(checks& check, char const* argument, head_rows<A, Dim, Heads> const& out,
+                 head_rows<B, Dim, Heads> const& other, int tokens)
+{
+    check.report(share_bytes(out, other, tokens), fault::overlapping, argument, 0, 0);
+}
+
 /// An output may be the very view it is computed from, or share nothing with it.
 template <class A, class B, int Dim, class Heads>
 void check_in_place(checks& check, char const* argument, head_rows<A, Dim, Heads> const& out,
@@ -231,18 +239,13 @@ void check_index_branch(checks& check, insert_args<Problem> const& args)
         check.pointer("index_k_gain", args.index_k_gain, 16);
     }
     check_in_place(check, "index_q_out.token_stride", args.index_q_out, args.index_q, args.tokens);
-    check.report(share_bytes(args.index_q_out, args.index_k, args.tokens), fault::overlapping,
-                 "index_q_out.data", 0, 0);
-    check.report(share_bytes(args.index_q_out, args.k, args.tokens), fault::overlapping, "index_q_out.data",
-                 0, 0);
-    check.report(share_bytes(args.index_q_out, args.v, args.tokens), fault::overlapping, "index_q_out.data",
-                 0, 0);
-    check.report(share_bytes(args.index_q_out, args.q, args.tokens), fault::overlapping, "index_q_out.data",
-                 0, 0);
-    check.report(share_bytes(args.index_q_out, args.q_out, args.tokens), fault::overlapping,
-                 "index_q_out.data", 0, 0);
-    check.report(share_bytes(args.q_out, args.index_q, args.tokens), fault::overlapping, "q_out.data", 0, 0);
-    check.report(share_bytes(args.q_out, args.index_k, args.tokens), fault::overlapping, "q_out.data", 0, 0);
+    check_apart(check, "index_q_out.data", args.index_q_out, args.index_k, args.tokens);
+    check_apart(check, "index_q_out.data", args.index_q_out, args.k, args.tokens);
+    check_apart(check, "index_q_out.data", args.index_q_out, args.v, args.tokens);
+    check_apart(check, "index_q_out.data", args.index_q_out, args.q, args.tokens);
+    check_apart(check, "index_q_out.data", args.index_q_out, args.q_out, args.tokens);
+    check_apart(check, "q_out.data", args.q_out, args.index_q, args.tokens);
+    check_apart(check, "q_out.data", args.q_out, args.index_k, args.tokens);
 }
 
 template <class Problem>
@@ -314,10 +317,8 @@ status validate_insert(insert_args<Problem> const& args)
         return check.first;
     }
     detail::check_in_place(check, "q_out.token_stride", args.q_out, args.q, args.tokens);
-    check.report(detail::share_bytes(args.q_out, args.k, args.tokens), fault::overlapping, "q_out.data", 0,
-                 0);
-    check.report(detail::share_bytes(args.q_out, args.v, args.tokens), fault::overlapping, "q_out.data", 0,
-                 0);
+    detail::check_apart(check, "q_out.data", args.q_out, args.k, args.tokens);
+    detail::check_apart(check, "q_out.data", args.q_out, args.v, args.tokens);
     if constexpr (types::index::present) {
         detail::check_index_branch(check, args);
     }
