@@ -2,9 +2,9 @@
 // Runs a scene through the library on every machine of the backend under test.
 #pragma once
 
-#include "contract/problems.hpp"
+#include "contract/describe.hpp"
 #include "support/machines.hpp"
-#include "support/scene.hpp"
+#include "support/make_scene.hpp"
 
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
 
@@ -31,6 +31,10 @@ insert_args<Problem> make_args(scene const& s, At const& at)
         view.page_stride  = from.page_stride;
         view.head_stride  = from.head_stride;
         view.token_stride = from.token_stride;
+        view.block_stride = from.block_stride;
+    };
+    auto const set_scales = [&](scale_view& view, scales_at const& from) {
+        view = {reinterpret_cast<float*>(at(from.block)), from.page_stride, from.head_stride};
     };
     auto const set_pointer = [&](auto& pointer, block_id const id) {
         pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(at(id));
@@ -53,6 +57,15 @@ insert_args<Problem> make_args(scene const& s, At const& at)
     args.slot_count = static_cast<int>(s.slots.size());
     set_pointer(args.key_scale, block_key_scale);
     set_pointer(args.value_scale, block_value_scale);
+    set_pointer(args.query_scale, block_query_scale);
+    set_pointer(args.v_gain, block_v_gain);
+    set_scales(args.key_scales, s.key_scales);
+    set_scales(args.value_scales, s.value_scales);
+    set_pointer(args.faults, block_faults);
+    args.position_stride = s.options.tokens;
+    if (s.problem.keys_out) {
+        set_rows(args.k_out, s.k_out);
+    }
     if (s.problem.has_index) {
         set_rows(args.index_q, s.index_q);
         set_rows(args.index_k, s.index_k);
@@ -62,6 +75,9 @@ insert_args<Problem> make_args(scene const& s, At const& at)
         set_pointer(args.index_k_gain, block_index_k_gain);
         set_pointer(args.index_slots, block_index_slots);
         args.index_slot_count = static_cast<int>(s.index_slots.size());
+        if (s.problem.keys_out) {
+            set_rows(args.index_k_out, s.index_k_out);
+        }
     }
     return args;
 }

@@ -2,9 +2,7 @@
 // The problems with which the fused insert is tested: every value of every axis, most pairs of values.
 #pragma once
 
-#include "contract/scalar_model.hpp"
-
-#include "kvloom/kernel/insert_problem.hpp"
+#include "contract/own_contracts.hpp"
 
 namespace kvloom_test {
 
@@ -151,16 +149,6 @@ struct weightless_32 : insert_problem
     static constexpr int rotary_dim = 32;
 };
 
-/// A contract of a user's own: fp8 straight from fp32 for keys, through the activation type for index queries, NaN on overflow.
-struct own_numerics : insert_numerics
-{
-    using scaling  = division;
-    using overflow = to_nan;
-
-    static constexpr bool keys_through_activation          = false;
-    static constexpr bool index_queries_through_activation = true;
-};
-
 struct own_contract : insert_problem
 {
     using heads    = strided_heads;
@@ -237,68 +225,88 @@ struct transformers_qwen3 : insert_problem
     static constexpr int rotary_dim = 128;
 };
 
-template <class T>
-constexpr scalar_model::dtype dtype_of()
+/// AITER with a scale for each token and head: MiniMax-M3 as ATOM runs it.
+struct token_scales : insert_problem
 {
-    using scalar_model::dtype;
-    return is_same_v<T, bf16>            ? dtype::bf16
-           : is_same_v<T, fp16>          ? dtype::fp16
-           : is_same_v<T, fp8_e4m3>      ? dtype::fp8_e4m3
-           : is_same_v<T, fp8_e4m3_fnuz> ? dtype::fp8_e4m3_fnuz
-                                         : dtype::fp32;
-}
+    using cache    = shuffled_cache<fp8_e4m3>;
+    using index    = index_branch<fp8_e4m3>;
+    using numerics = contract::aiter_per_token;
+};
 
-/// A problem type in the words of the scalar model. The contracts are put down by name, not by what their types say of themselves.
-template <class Problem>
-scalar_model::problem describe()
+struct token_scales_rows : insert_problem
 {
-    using types    = insert_types<Problem>;
-    using numerics = typename Problem::numerics;
-    using norm     = typename Problem::norm;
-    using scalar_model::norm_kind;
-    using scalar_model::scale_mode;
+    using heads    = strided_heads;
+    using cache    = token_cache<fp8_e4m3_fnuz, 1>;
+    using index    = index_branch<>;
+    using v_norm   = weightless;
+    using slot     = i32;
+    using numerics = per_token_limited;
 
-    scalar_model::problem p;
-    p.activation      = dtype_of<typename types::activation>();
-    p.cache           = dtype_of<typename types::element>();
-    p.angle           = dtype_of<typename types::angle>();
-    p.norm            = is_same_v<norm, no_norm>      ? norm_kind::none
-                        : is_same_v<norm, plain_gain> ? norm_kind::plain_gain
-                        : is_same_v<norm, weightless> ? norm_kind::weightless
-                                                      : norm_kind::unit_offset;
-    p.has_index       = types::index::present;
-    p.index_cache     = dtype_of<typename types::index_key>();
-    p.index_query     = dtype_of<typename types::index_query>();
-    p.head_dim        = types::dim;
-    p.rotary_dim      = types::rotary;
-    p.page_size       = types::keys::page_size;
-    p.index_page_size = types::index::page_size;
-    if (types::values::vector == types::values::page_size
-        && types::values::page_size > 16 / int(sizeof(typename types::element))) {
-        p.value_order = scalar_model::layout::transposed;
-    }
-    if (types::values_by_rows) {
-        p.key_order = p.value_order = scalar_model::layout::rows;
-    }
+    static constexpr bool keys_out = true;
+};
 
-    constexpr bool own = is_same_v<numerics, own_numerics>;
-    constexpr bool native =
-        is_same_v<numerics, contract::vllm_native> || is_same_v<numerics, contract::trtllm_direct>;
-    constexpr bool last   = is_same_v<numerics, contract::huggingface_weights_last>;
-    constexpr bool hf     = last || is_same_v<numerics, contract::huggingface>;
-    constexpr bool scaled = own || is_same_v<numerics, contract::aiter_static>;
-    p.scale               = is_same_v<numerics, contract::seed> ? scale_mode::reciprocal
-                            : scaled                            ? scale_mode::divide
-                            : scalar_model::is_fp8(p.cache)     ? scale_mode::unit
-                                                                : scale_mode::none;
+struct token_scales_exact : insert_problem
+{
+    using activation = fp16;
+    using query      = fp8_e4m3;
+    using cache      = shuffled_cache<fp8_e4m3, 64>;
+    using q_norm     = plain_gain;
+    using k_norm     = weightless;
+    using numerics   = per_token_exact;
+    using faults     = count_faults;
+};
 
-    p.keys_through_activation          = !own && !native;
-    p.index_queries_through_activation = own || hf || is_same_v<numerics, contract::trtllm_through_bf16>;
-    p.round_before_gain                = last;
-    p.round_after_norm                 = hf;
-    p.rotate_in_activation             = hf;
-    p.fp8_overflow = own ? scalar_model::overflow::to_nan : scalar_model::overflow::saturate;
-    return p;
-}
+/// AITER's writers with scales per token: pages of 1024, V transposed.
+struct token_writer : insert_problem
+{
+    using cache    = transposed_cache<fp8_e4m3, 1024>;
+    using norm     = no_norm;
+    using position = i32;
+    using numerics = contract::aiter_per_token_writer;
+
+    static constexpr int rotary_dim = 0;
+};
+
+struct quant_shuffle : insert_problem
+{
+    using cache    = shuffled_cache<fp8_e4m3_fnuz, 128>;
+    using norm     = plain_gain;
+    using pairing  = interleaved_pairs;
+    using numerics = contract::aiter_quant_shuffle;
+
+    static constexpr int head_dim   = 64;
+    static constexpr int rotary_dim = 64;
+};
+
+/// Scales for each head, K and V in blocks of eight pages, queries in fp8 with a scale.
+struct packed_head_scales : insert_problem
+{
+    using query    = fp8_e4m3_fnuz;
+    using cache    = packed_cache<shuffled_cache<fp8_e4m3>>;
+    using index    = index_branch<bf16, bf16, 128>;
+    using numerics = scales_by_head;
+    using faults   = count_faults;
+};
+
+struct packed_bf16 : insert_problem
+{
+    using heads      = strided_heads;
+    using cache      = packed_cache<shuffled_cache<bf16>>;
+    using index      = index_branch<>;
+    using index_norm = plain_gain;
+    using v_norm     = plain_gain;
+
+    static constexpr bool keys_out = true;
+};
+
+struct packed_rows : insert_problem
+{
+    using cache    = packed_cache<token_cache<fp8_e4m3, 16>, 8>;
+    using query    = fp8_e4m3;
+    using numerics = queries_scaled;
+    using pairing  = interleaved_pairs;
+
+    static constexpr int rotary_dim = 96;
+};
 
 } // namespace kvloom_test

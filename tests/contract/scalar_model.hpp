@@ -1,125 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The contract of the fused insert as a scalar program: one element at a time, every rounding written down, exact bytes
-// of every output. All choices are made at run time. Written apart from the library and includes none of its headers.
+// of every output. Written apart from the library and includes none of its headers.
 #pragma once
 
-#include "contract/scalar_formats.hpp"
+#include "contract/scalar_problem.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace scalar_model {
-
-enum class norm_kind { none, plain_gain, unit_offset, weightless };
-
-/// How a value becomes an fp8 code: as it is, divided by the scale, or multiplied by the scale's reciprocal.
-/// A 16-bit cache takes `none`.
-enum class scale_mode { none, unit, divide, reciprocal };
-
-enum class layout { keys, values, rows, transposed };
-
-struct problem
-{
-    dtype activation             = dtype::bf16;
-    dtype cache                  = dtype::bf16;
-    dtype angle                  = dtype::bf16;
-    norm_kind norm               = norm_kind::unit_offset;
-    scale_mode scale             = scale_mode::none;
-    bool has_index               = false;
-    dtype index_cache            = dtype::bf16;
-    dtype index_query            = dtype::bf16;
-    bool keys_through_activation = true; // K and index_k: rounded to the activation type before the cache's
-    bool index_queries_through_activation = false; // the same for index_q
-    overflow fp8_overflow                 = overflow::saturate;
-    int head_dim                          = 128;
-    int rotary_dim                        = 64;
-    int page_size                         = 16;
-    int index_page_size                   = 16;
-    bool round_before_gain                = false;        // x / rms to the activation type before the weights
-    bool round_after_norm                 = false;        // the norm's result to the activation type
-    bool rotate_in_activation             = false;        // both products of a rotation, and their sum
-    layout key_order                      = layout::keys; // or rows, at the view's token stride
-    layout value_order                    = layout::values;
-};
-
-/// Rows of `head_dim` elements: head h of token t starts at element t * token_stride + h * head_stride.
-struct rows
-{
-    void* data                = nullptr;
-    int heads                 = 0;
-    std::int64_t token_stride = 0;
-    std::int64_t head_stride  = 0;
-};
-
-/// A paged cache; strides in elements.
-struct cache
-{
-    void* data                = nullptr;
-    int pages                 = 0;
-    int heads                 = 0;
-    std::int64_t page_stride  = 0;
-    std::int64_t head_stride  = 0;
-    std::int64_t token_stride = 0; // layout::rows only
-};
-
-struct slot_list
-{
-    std::int64_t const* data = nullptr;
-    int count                = 0;
-};
-
-struct call
-{
-    int tokens = 0;
-    float eps  = 1e-6f;
-    rows q, k, v, index_q, index_k, q_out, index_q_out;
-    void const* q_gain            = nullptr;
-    void const* k_gain            = nullptr;
-    void const* index_q_gain      = nullptr;
-    void const* index_k_gain      = nullptr;
-    void const* angles            = nullptr;
-    std::int64_t angle_rows       = 0;
-    std::int64_t angle_stride     = 0;
-    std::int64_t const* positions = nullptr;
-    slot_list slots, index_slots;
-    cache keys, values, index_keys;
-    float key_scale   = 1.0f;
-    float value_scale = 1.0f;
-};
-
-/// Element offset of (slot, dim) inside one head of one page. Vectors are 16 bytes: x elements.
-inline std::int64_t offset_in_page(layout const order, dtype const type, int const page_size,
-                                   int const head_dim, int const slot, int const dim)
-{
-    int const x = 16 / size_of(type);
-    switch (order) {
-    case layout::keys:
-        return ((dim / x) * std::int64_t{page_size} + slot) * x + dim % x; // [D / x][page][x]
-    case layout::transposed:
-        return std::int64_t{dim} * page_size + slot;
-    case layout::values:
-        return ((slot / x) * std::int64_t{head_dim} + dim) * x + slot % x; // [page / x][D][x]
-    case layout::rows:
-        break;
-    }
-    return std::int64_t{slot} * head_dim + dim;
-}
-
-/// Element offset of one cache element, in 64 bits from the first factor on.
-inline std::int64_t offset_in_cache(cache const& c, layout const order, dtype const type, int const page_size,
-                                    int const head_dim, std::int64_t const slot, int const head,
-                                    int const dim)
-{
-    std::int64_t const page = slot / page_size;
-    int const inside        = static_cast<int>(slot % page_size);
-    std::int64_t const base = page * c.page_stride + head * c.head_stride;
-    if (order == layout::rows) {
-        return base + inside * c.token_stride + dim;
-    }
-    return base + offset_in_page(order, type, page_size, head_dim, inside, dim);
-}
 
 // Each operation below rounds once to fp32. A product of two fp32 numbers is exact in double, and a sum, quotient or
 // root that is rounded to double first rounds to fp32 as if it had been rounded once; so no compiler can contract them.
@@ -171,21 +63,28 @@ inline float sum_of_squares(std::vector<float> const& x)
     return runs[0];
 }
 
-inline void normalise(problem const& p, std::vector<float>& x, void const* const gain, float const eps)
+/// 1 / rms of a row, or of all heads of a token one behind the other.
+inline float inverse_rms(std::vector<float> const& x, float const eps)
 {
-    if (p.norm == norm_kind::none) {
+    float const share = quotient(1.0f, static_cast<float>(x.size()));
+    return quotient(1.0f, root(fused(sum_of_squares(x), share, eps)));
+}
+
+/// Normalises a row by a factor r; its weights begin with element `first` of `gain`.
+inline void normalise(problem const& p, norm_kind const norm, std::vector<float>& x, float const r,
+                      void const* const gain, std::int64_t const first = 0)
+{
+    if (norm == norm_kind::none) {
         return;
     }
-    float const share = quotient(1.0f, static_cast<float>(x.size()));
-    float const scale = quotient(1.0f, root(fused(sum_of_squares(x), share, eps)));
     for (std::size_t d = 0; d < x.size(); ++d) {
-        x[d] = product(x[d], scale);
-        if (p.round_before_gain) {
+        x[d] = product(x[d], r);
+        if (p.round_before_gain && norm != norm_kind::weightless) {
             x[d] = round_to(p.activation, x[d]);
         }
-        if (p.norm != norm_kind::weightless) {
-            float const weight = read(p.activation, gain, static_cast<std::int64_t>(d));
-            x[d]               = product(x[d], p.norm == norm_kind::unit_offset ? sum(1.0f, weight) : weight);
+        if (norm != norm_kind::weightless) {
+            float const weight = read(p.activation, gain, first + static_cast<std::int64_t>(d));
+            x[d]               = product(x[d], norm == norm_kind::unit_offset ? sum(1.0f, weight) : weight);
         }
         if (p.round_after_norm) {
             x[d] = round_to(p.activation, x[d]);
@@ -193,40 +92,89 @@ inline void normalise(problem const& p, std::vector<float>& x, void const* const
     }
 }
 
-inline void rotate(problem const& p, std::vector<float>& n, void const* const angles, std::int64_t const row)
+/// Whose position frequency i follows.
+inline int section_of(problem const& p, int const i)
+{
+    if (p.position_sections() == 1) {
+        return 0;
+    }
+    if (p.sections_in_turn) {
+        for (int section = 1; section < 3; ++section) {
+            if (i % 3 == section && i < 3 * p.sections[static_cast<std::size_t>(section)]) {
+                return section;
+            }
+        }
+        return 0;
+    }
+    return i < p.sections[0] ? 0 : i < p.sections[0] + p.sections[1] ? 1 : 2;
+}
+
+/// Rotates a row; `lines` holds the first element of the table's row for each section.
+inline void rotate(problem const& p, std::vector<float>& n, void const* const angles,
+                   std::array<std::int64_t, 3> const& lines)
 {
     int const half = p.rotary_dim / 2;
-    for (int d = 0; d < half; ++d) {
-        float const cosine = read(p.angle, angles, row + d);
-        float const sine   = read(p.angle, angles, row + half + d);
-        float const low    = n[static_cast<std::size_t>(d)];
-        float const high   = n[static_cast<std::size_t>(d + half)];
+    for (int i = 0; i < half; ++i) {
+        std::int64_t const line = lines[static_cast<std::size_t>(section_of(p, i))];
+        float const cosine      = read(p.angle, angles, line + i);
+        float const sine        = read(p.angle, angles, line + half + i);
+        auto& first             = n[static_cast<std::size_t>(p.interleaved ? 2 * i : i)];
+        auto& second            = n[static_cast<std::size_t>(p.interleaved ? 2 * i + 1 : i + half)];
+        float const low         = first;
+        float const high        = second;
 
         auto const turned = [&](float const own, float const other) {
             if (!p.rotate_in_activation) {
                 return fused(own, cosine, product(other, sine));
             }
-            float const first  = round_to(p.activation, product(own, cosine));
-            float const second = round_to(p.activation, product(other, sine));
-            return round_to(p.activation, sum(first, second));
+            float const one = round_to(p.activation, product(own, cosine));
+            float const two = round_to(p.activation, product(other, sine));
+            return round_to(p.activation, sum(one, two));
         };
-        n[static_cast<std::size_t>(d)]        = turned(low, -high);
-        n[static_cast<std::size_t>(d + half)] = turned(high, low);
+        first  = turned(low, -high);
+        second = turned(high, low);
     }
 }
 
-/// What a cache of type `type` holds for `number`.
-inline unsigned cache_code(dtype const type, scale_mode const mode, float const number, float const scale,
-                           overflow const policy = overflow::saturate)
+/// A scale that cannot be divided by counts as one.
+inline float usable(float const scale)
 {
-    switch (mode) {
-    case scale_mode::divide:
-        return encode(type, quotient(number, scale), policy);
-    case scale_mode::reciprocal:
-        return encode(type, product(number, quotient(1.0f, scale)), policy);
-    default:
-        return encode(type, number, policy);
+    return std::isfinite(scale) && scale != 0.0f ? scale : 1.0f;
+}
+
+/// What a cache of type `type` holds for `number`; `limit` 0: the format's.
+inline unsigned cache_code(dtype const type, scale_mode const mode, float const number, float const scale,
+                           overflow const policy = overflow::saturate, double const limit = 0.0)
+{
+    float scaled = mode == scale_mode::divide       ? quotient(number, usable(scale))
+                   : mode == scale_mode::reciprocal ? product(number, quotient(1.0f, usable(scale)))
+                                                    : number;
+    if (limit != 0.0 && !std::isnan(scaled)) {
+        scaled = std::clamp(scaled, static_cast<float>(-limit), static_cast<float>(limit));
     }
+    return encode(type, scaled, policy);
+}
+
+/// The largest magnitude that cache type `type` is given.
+inline double limit_of(problem const& p, dtype const type)
+{
+    return p.limit != 0.0 ? p.limit : type == dtype::fp8_e4m3 ? 448.0 : 240.0;
+}
+
+/// The scale that a row finds for itself.
+inline float found_scale(problem const& p, dtype const type, std::vector<float> const& y)
+{
+    float largest = 0.0f;
+    for (float const exact : y) {
+        float const number = p.rule.after_rounding ? round_to(p.activation, exact) : exact;
+        largest            = std::isnan(number) ? largest : std::max(largest, std::fabs(number));
+    }
+    if (largest == 0.0f && p.rule.least == 0.0) {
+        return static_cast<float>(p.rule.of_zeros);
+    }
+    largest =
+        std::min(std::max(largest, static_cast<float>(p.rule.least)), std::numeric_limits<float>::max());
+    return quotient(largest, static_cast<float>(limit_of(p, type)));
 }
 
 /// The slot of a token, or -1 where nothing is to be stored.
@@ -239,101 +187,213 @@ inline std::int64_t slot_of(slot_list const& slots, int const token, int const p
     return slots.data[token];
 }
 
-namespace detail {
-
-inline std::vector<float> load_row(problem const& p, rows const& from, int const token, int const head)
+/// Runs one call.
+class runner
 {
-    std::vector<float> x(static_cast<std::size_t>(p.head_dim));
-    for (int d = 0; d < p.head_dim; ++d) {
-        std::int64_t const at          = token * from.token_stride + head * from.head_stride + d;
-        x[static_cast<std::size_t>(d)] = read(p.activation, from.data, at);
-    }
-    return x;
-}
+public:
+    runner(problem const& p, call const& a) : p_(p), a_(a) {}
 
-inline std::vector<float> prepared(problem const& p, call const& a, rows const& from, void const* gain,
-                                   int token, int head)
-{
-    std::vector<float> x = load_row(p, from, token, head);
-    normalise(p, x, gain, a.eps);
-    if (p.rotary_dim > 0) {
-        rotate(p, x, a.angles, a.positions[token] * a.angle_stride);
-    }
-    return x;
-}
-
-inline void store_row(problem const& p, rows const& to, dtype const type, bool const round_first,
-                      int const token, int const head, std::vector<float> const& y)
-{
-    for (int d = 0; d < p.head_dim; ++d) {
-        float const number    = y[static_cast<std::size_t>(d)];
-        std::int64_t const at = token * to.token_stride + head * to.head_stride + d;
-        write(type, to.data, at, round_first ? round_to(p.activation, number) : number, p.fp8_overflow);
-    }
-}
-
-struct target
-{
-    cache const& into;
-    layout order;
-    dtype type;
-    scale_mode mode;
-    float scale;
-    int page_size;
-};
-
-inline void store_in_cache(problem const& p, target const& to, std::int64_t const slot, int const head,
-                           std::vector<float> const& y)
-{
-    for (int d = 0; d < p.head_dim; ++d) {
-        float const exact  = y[static_cast<std::size_t>(d)];
-        float const number = p.keys_through_activation ? round_to(p.activation, exact) : exact;
-        auto const at = offset_in_cache(to.into, to.order, to.type, to.page_size, p.head_dim, slot, head, d);
-        write_code(to.type, static_cast<unsigned char*>(to.into.data) + at * size_of(to.type),
-                   cache_code(to.type, to.mode, number, to.scale, p.fp8_overflow));
-    }
-}
-
-} // namespace detail
-
-/// Runs the whole call on the memory that `a` points to. q_out may be q.
-inline void run(problem const& p, call const& a)
-{
-    std::vector<float> const zeros(static_cast<std::size_t>(p.head_dim), 0.0f);
-    for (int token = 0; token < a.tokens; ++token) {
-        bool const known =
-            p.rotary_dim == 0 || (a.positions[token] >= 0 && a.positions[token] < a.angle_rows);
-        for (int head = 0; head < a.q.heads; ++head) {
-            auto const y = known ? detail::prepared(p, a, a.q, a.q_gain, token, head) : zeros;
-            detail::store_row(p, a.q_out, p.activation, true, token, head, y);
+    void run()
+    {
+        for (int token = 0; token < a_.tokens; ++token) {
+            run_token(token);
         }
-        for (int head = 0; p.has_index && head < a.index_q.heads; ++head) {
-            auto const y = known ? detail::prepared(p, a, a.index_q, a.index_q_gain, token, head) : zeros;
-            detail::store_row(p, a.index_q_out, p.index_query, p.index_queries_through_activation, token,
-                              head, y);
+    }
+
+private:
+    using row = std::vector<float>;
+
+    row load(rows const& from, int const token, int const head) const
+    {
+        row x(static_cast<std::size_t>(p_.head_dim));
+        for (int d = 0; d < p_.head_dim; ++d) {
+            std::int64_t const at          = token * from.token_stride + head * from.head_stride + d;
+            x[static_cast<std::size_t>(d)] = read(p_.activation, from.data, at);
         }
-        if (!known) {
-            continue;
+        return x;
+    }
+
+    float factor(rows const& from, norm_kind const norm, bool const vector, int const token,
+                 int const head) const
+    {
+        if (norm == norm_kind::none) {
+            return 1.0f;
         }
-        // K and V take a token together or not at all
-        int const pages         = a.keys.pages < a.values.pages ? a.keys.pages : a.values.pages;
-        std::int64_t const slot = slot_of(a.slots, token, pages, p.page_size);
-        for (int head = 0; slot >= 0 && head < a.keys.heads; ++head) {
-            detail::target const key{a.keys, p.key_order, p.cache, p.scale, a.key_scale, p.page_size};
-            detail::target const value{a.values, p.value_order, p.cache, p.scale, a.value_scale, p.page_size};
-            detail::store_in_cache(p, key, slot, head, detail::prepared(p, a, a.k, a.k_gain, token, head));
-            detail::store_in_cache(p, value, slot, head, detail::load_row(p, a.v, token, head));
+        if (!vector) {
+            return inverse_rms(load(from, token, head), a_.eps);
         }
-        if (p.has_index) {
-            std::int64_t const place = slot_of(a.index_slots, token, a.index_keys.pages, p.index_page_size);
-            if (place >= 0) {
-                detail::target const to{a.index_keys,     layout::rows, p.index_cache,
-                                        scale_mode::none, 1.0f,         p.index_page_size};
-                detail::store_in_cache(p, to, place, 0,
-                                       detail::prepared(p, a, a.index_k, a.index_k_gain, token, 0));
+        row all;
+        for (int h = 0; h < from.heads; ++h) {
+            row const x = load(from, token, h);
+            all.insert(all.end(), x.begin(), x.end());
+        }
+        return inverse_rms(all, a_.eps);
+    }
+
+    row normalised(rows const& from, norm_kind const norm, bool const vector, void const* const gain,
+                   int const token, int const head) const
+    {
+        row x = load(from, token, head);
+        normalise(p_, norm, x, factor(from, norm, vector, token, head), gain,
+                  vector ? std::int64_t{head} * p_.head_dim : 0);
+        return x;
+    }
+
+    row prepared(rows const& from, norm_kind const norm, bool const vector, void const* const gain,
+                 int const token, int const head) const
+    {
+        row x = normalised(from, norm, vector, gain, token, head);
+        if (p_.rotary_dim > 0) {
+            std::array<std::int64_t, 3> lines{};
+            for (int s = 0; s < p_.position_sections(); ++s) {
+                lines[static_cast<std::size_t>(s)] =
+                    a_.positions[std::int64_t{s} * a_.tokens + token] * a_.angle_stride;
+            }
+            rotate(p_, x, a_.angles, lines);
+        }
+        return x;
+    }
+
+    void store_dense(rows const& to, dtype const type, bool const round_first, scale_mode const mode,
+                     int const token, int const head, row const& y) const
+    {
+        for (int d = 0; d < p_.head_dim; ++d) {
+            float const exact     = y[static_cast<std::size_t>(d)];
+            float const number    = round_first ? round_to(p_.activation, exact) : exact;
+            std::int64_t const at = token * to.token_stride + head * to.head_stride + d;
+            float const scale     = mode == scale_mode::none ? 1.0f : *a_.query_scale;
+            write_code(type, static_cast<unsigned char*>(to.data) + at * size_of(type),
+                       cache_code(type, mode, number, scale, p_.fp8_overflow));
+        }
+    }
+
+    struct target
+    {
+        cache const& into;
+        layout order;
+        dtype type;
+        int page_size;
+        int block_pages;
+        scale_mode mode;
+        double limit;
+    };
+
+    void store_cached(target const& to, std::int64_t const slot, int const head, row const& y,
+                      float const scale) const
+    {
+        for (int d = 0; d < p_.head_dim; ++d) {
+            float const exact  = y[static_cast<std::size_t>(d)];
+            float const number = p_.keys_through_activation ? round_to(p_.activation, exact) : exact;
+            auto const at = offset_in_cache(to.into, to.order, to.type, to.page_size, p_.head_dim, slot, head,
+                                            d, to.block_pages);
+            write_code(to.type, static_cast<unsigned char*>(to.into.data) + at * size_of(to.type),
+                       cache_code(to.type, to.mode, number, scale, p_.fp8_overflow, to.limit));
+        }
+    }
+
+    /// A row of K or V with its scale.
+    void store_scaled(target const& to, float const* const given, scales const& out, std::int64_t const slot,
+                      int const head, row const& y) const
+    {
+        if (!p_.rule.found) {
+            store_cached(to, slot, head, y, given == nullptr ? 1.0f : given[p_.head_scales ? head : 0]);
+            return;
+        }
+        float const scale = found_scale(p_, to.type, y);
+        float const used  = std::max(scale, static_cast<float>(p_.rule.least_divisor));
+        store_cached(to, slot, head, y, used);
+        out.data[slot / p_.page_size * out.page_stride + head * out.head_stride + slot % p_.page_size] =
+            scale;
+    }
+
+    bool known(int const token) const
+    {
+        bool inside = true;
+        for (int s = 0; s < p_.position_sections() && p_.rotary_dim > 0; ++s) {
+            std::int64_t const position = a_.positions[std::int64_t{s} * a_.tokens + token];
+            inside                      = inside && position >= 0 && position < a_.angle_rows;
+        }
+        return inside;
+    }
+
+    void count(int const which, bool const fault) const
+    {
+        a_.faults[which] += p_.counts_faults && fault ? 1 : 0;
+    }
+
+    static bool beyond(slot_list const& slots, int const token, int const pages, int const page_size)
+    {
+        return token < slots.count && slots.data[token] >= std::int64_t{pages} * page_size;
+    }
+
+    void run_token(int const token) const
+    {
+        row const zeros(static_cast<std::size_t>(p_.head_dim), 0.0f);
+        bool const inside = known(token);
+        int const pages   = std::min(a_.keys.pages, a_.values.pages);
+        count(0, !inside);
+        count(1, beyond(a_.slots, token, pages, p_.page_size));
+        count(2, p_.has_index && beyond(a_.index_slots, token, a_.index_keys.pages, p_.index_page_size));
+
+        for (int head = 0; head < a_.q.heads; ++head) {
+            row const y = inside ? prepared(a_.q, p_.q_norm, p_.over_vector, a_.q_gain, token, head) : zeros;
+            store_dense(a_.q_out, p_.query, p_.query == p_.activation || p_.queries_through_activation,
+                        p_.query_scale, token, head, y);
+        }
+        std::int64_t const slot = inside ? slot_of(a_.slots, token, pages, p_.page_size) : -1;
+        for (int head = 0; head < a_.k.heads; ++head) {
+            row const y = inside ? prepared(a_.k, p_.k_norm, p_.over_vector, a_.k_gain, token, head) : zeros;
+            if (p_.keys_out) {
+                store_dense(a_.k_out, p_.activation, true, scale_mode::none, token, head, y);
+            }
+            if (slot >= 0) {
+                target const to{a_.keys,        p_.key_order, p_.cache, p_.page_size,
+                                p_.block_pages, p_.scale,     p_.limit};
+                store_scaled(to, a_.key_scale, a_.key_scales, slot, head, y);
             }
         }
+        for (int head = 0; slot >= 0 && head < a_.v.heads; ++head) {
+            target const to{a_.values,      p_.value_order, p_.cache, p_.page_size,
+                            p_.block_pages, p_.scale,       p_.limit};
+            store_scaled(to, a_.value_scale, a_.value_scales, slot, head,
+                         normalised(a_.v, p_.v_norm, false, a_.v_gain, token, head));
+        }
+        if (p_.has_index) {
+            run_index(token, inside, zeros);
+        }
     }
+
+    void run_index(int const token, bool const inside, row const& zeros) const
+    {
+        for (int head = 0; head < a_.index_q.heads; ++head) {
+            row const y =
+                inside ? prepared(a_.index_q, p_.index_norm, false, a_.index_q_gain, token, head) : zeros;
+            store_dense(a_.index_q_out, p_.index_query, p_.index_queries_through_activation, scale_mode::none,
+                        token, head, y);
+        }
+        if (a_.index_k.heads == 0) {
+            return;
+        }
+        row const y = inside ? prepared(a_.index_k, p_.index_norm, false, a_.index_k_gain, token, 0) : zeros;
+        if (p_.keys_out) {
+            store_dense(a_.index_k_out, p_.activation, true, scale_mode::none, token, 0, y);
+        }
+        std::int64_t const slot = slot_of(a_.index_slots, token, a_.index_keys.pages, p_.index_page_size);
+        if (inside && slot >= 0) {
+            target const to{a_.index_keys,    layout::rows, p_.index_cache, p_.index_page_size, 1,
+                            scale_mode::none, 0.0};
+            store_cached(to, slot, 0, y, 1.0f);
+        }
+    }
+
+    problem const& p_;
+    call const& a_;
+};
+
+/// Runs the whole call on the memory that `a` points to. An output may be its own source.
+inline void run(problem const& p, call const& a)
+{
+    runner(p, a).run();
 }
 
 } // namespace scalar_model

@@ -32,11 +32,13 @@ inline scene_options call_of(int const tokens, head_counts const heads, slot_pat
 inline std::vector<scene_options> finished(std::vector<scene_options> scenes, std::uint64_t const seed)
 {
     for (std::size_t i = 0; i < scenes.size(); ++i) {
-        scenes[i].eps         = i % 2 == 0 ? 1e-6f : 1e-5f;
-        scenes[i].key_scale   = i % 2 == 0 ? 7.0f : 0.7f;
-        scenes[i].value_scale = i % 2 == 0 ? 28.0f : 1.3f;
-        scenes[i].angle_gap   = i % 3 == 1 ? 8 : 0;
-        scenes[i].seed        = seed * 100 + i;
+        scenes[i].eps            = i % 2 == 0 ? 1e-6f : 1e-5f;
+        scenes[i].key_scale      = i % 2 == 0 ? 7.0f : 0.7f;
+        scenes[i].value_scale    = i % 2 == 0 ? 28.0f : 1.3f;
+        scenes[i].angle_gap      = i % 3 == 1 ? 8 : 0;
+        scenes[i].scales_by_head = i % 2 == 1;
+        scenes[i].keys_in_place  = i % 3 == 2;
+        scenes[i].seed           = seed * 100 + i;
     }
     return scenes;
 }

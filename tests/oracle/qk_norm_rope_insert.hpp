@@ -102,6 +102,11 @@ struct row_formula
     double const* gain = nullptr;
     double gain_offset = 0.0;
 
+    // Numbers over which the mean square is taken, in place of the row itself.
+    double const* vector = nullptr;
+    int vector_size      = 0;
+    bool interleaved     = false; // pairs (2i, 2i + 1) in place of (i, i + R / 2)
+
     // Roundings to `type` on the way: of x / rms before the gain, of the norm's result, of a rotation's products and sum.
     format type      = bf16;
     bool before_gain = false;
@@ -125,9 +130,11 @@ struct row_formula
 inline std::vector<value> prepared_row(double const* const x, row_formula const& row,
                                        double const* const cosines, double const* const sines)
 {
-    int const size = row.head_dim;
-    int levels     = 0;
-    for (int runs = 1; runs * 8 < size; runs *= 2) {
+    int const size           = row.head_dim;
+    int levels               = 0;
+    double const* const span = row.vector != nullptr ? row.vector : x;
+    int const span_size      = row.vector != nullptr ? row.vector_size : size;
+    for (int runs = 1; runs * 8 < span_size; runs *= 2) {
         ++levels;
     }
     std::vector<value> n(size);
@@ -136,10 +143,10 @@ inline std::vector<value> prepared_row(double const* const x, row_formula const&
     bool beyond     = false;
     if (row.normalised) {
         double squares = 0.0;
-        for (int d = 0; d < size; ++d) {
-            squares += x[d] * x[d];
+        for (int d = 0; d < span_size; ++d) {
+            squares += span[d] * span[d];
         }
-        double const mean = squares / size + row.eps;
+        double const mean = squares / span_size + row.eps;
         root              = std::sqrt(mean);
         beyond            = squares * 1.001 > fp32.largest;
         relative          = 1.001 * unit * ((7 + levels) / 2.0 + 5.0) + 4 * speck / mean;
@@ -167,28 +174,32 @@ inline std::vector<value> prepared_row(double const* const x, row_formula const&
     }
     std::vector<value> y(n);
     int const half = row.rotary_dim / 2;
-    for (int d = 0; d < half; ++d) {
-        value const low     = n[d];
-        value const high    = n[d + half];
-        double const cosine = cosines[d];
-        double const sine   = sines[d];
+    for (int i = 0; i < half; ++i) {
+        int const one       = row.interleaved ? 2 * i : i;
+        int const two       = row.interleaved ? 2 * i + 1 : i + half;
+        value const low     = n[one];
+        value const high    = n[two];
+        double const cosine = cosines[i];
+        double const sine   = sines[i];
         double const rounds = 2 * 1.001 * unit;
-        y[d].exact          = low.exact * cosine - high.exact * sine;
-        y[d].slack          = low.slack * std::fabs(cosine) + high.slack * std::fabs(sine) + 2 * speck
-                     + rounds * (std::fabs(low.exact * cosine) + std::fabs(high.exact * sine));
-        y[d + half].exact = high.exact * cosine + low.exact * sine;
-        y[d + half].slack = high.slack * std::fabs(cosine) + low.slack * std::fabs(sine) + 2 * speck
-                            + rounds * (std::fabs(high.exact * cosine) + std::fabs(low.exact * sine));
+        y[one].exact        = low.exact * cosine - high.exact * sine;
+        y[one].slack        = low.slack * std::fabs(cosine) + high.slack * std::fabs(sine) + 2 * speck
+                       + rounds * (std::fabs(low.exact * cosine) + std::fabs(high.exact * sine));
+        y[two].exact = high.exact * cosine + low.exact * sine;
+        y[two].slack = high.slack * std::fabs(cosine) + low.slack * std::fabs(sine) + 2 * speck
+                       + rounds * (std::fabs(high.exact * cosine) + std::fabs(low.exact * sine));
     }
-    for (int d = 0; d < half && row.in_rotation; ++d) {
-        double const low  = std::fabs(n[d].exact) + n[d].slack;
-        double const high = std::fabs(n[d + half].exact) + n[d + half].slack;
-        double const c    = std::fabs(cosines[d]);
-        double const s    = std::fabs(sines[d]);
-        y[d].slack += half_step(row.type, low * c) + half_step(row.type, high * s);
-        y[d].slack += half_step(row.type, std::fabs(y[d].exact) + y[d].slack);
-        y[d + half].slack += half_step(row.type, high * c) + half_step(row.type, low * s);
-        y[d + half].slack += half_step(row.type, std::fabs(y[d + half].exact) + y[d + half].slack);
+    for (int i = 0; i < half && row.in_rotation; ++i) {
+        int const one     = row.interleaved ? 2 * i : i;
+        int const two     = row.interleaved ? 2 * i + 1 : i + half;
+        double const low  = std::fabs(n[one].exact) + n[one].slack;
+        double const high = std::fabs(n[two].exact) + n[two].slack;
+        double const c    = std::fabs(cosines[i]);
+        double const s    = std::fabs(sines[i]);
+        y[one].slack += half_step(row.type, low * c) + half_step(row.type, high * s);
+        y[one].slack += half_step(row.type, std::fabs(y[one].exact) + y[one].slack);
+        y[two].slack += half_step(row.type, high * c) + half_step(row.type, low * s);
+        y[two].slack += half_step(row.type, std::fabs(y[two].exact) + y[two].slack);
     }
     return y;
 }

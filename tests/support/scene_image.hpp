@@ -3,7 +3,7 @@
 #pragma once
 
 #include "contract/scalar_model.hpp"
-#include "support/scene.hpp"
+#include "support/make_scene.hpp"
 
 #include <cstddef>
 #include <sstream>
@@ -23,7 +23,11 @@ inline image expected_image(scene const& s)
     };
     auto const cache = [&](cache_at const& at) {
         return scalar_model::cache{
-            start(at.block, at.first), at.pages, at.heads, at.page_stride, at.head_stride, at.token_stride};
+            start(at.block, at.first), at.pages,       at.heads, at.page_stride, at.head_stride,
+            at.token_stride,           at.block_stride};
+    };
+    auto const scales = [&](scales_at const& at) {
+        return scalar_model::scales{static_cast<float*>(start(at.block, 0)), at.page_stride, at.head_stride};
     };
     scalar_model::call a;
     a.tokens       = s.options.tokens;
@@ -35,6 +39,9 @@ inline image expected_image(scene const& s)
     a.index_k      = rows(s.index_k);
     a.q_out        = rows(s.q_out);
     a.index_q_out  = rows(s.index_q_out);
+    a.k_out        = rows(s.k_out);
+    a.index_k_out  = rows(s.index_k_out);
+    a.v_gain       = start(block_v_gain, 0);
     a.q_gain       = start(block_q_gain, 0);
     a.k_gain       = start(block_k_gain, 0);
     a.index_q_gain = start(block_index_q_gain, 0);
@@ -48,8 +55,12 @@ inline image expected_image(scene const& s)
     a.keys         = cache(s.keys);
     a.values       = cache(s.values);
     a.index_keys   = cache(s.index_keys);
-    a.key_scale    = s.options.key_scale;
-    a.value_scale  = s.options.value_scale;
+    a.key_scale    = static_cast<float const*>(start(block_key_scale, 0));
+    a.value_scale  = static_cast<float const*>(start(block_value_scale, 0));
+    a.query_scale  = static_cast<float const*>(start(block_query_scale, 0));
+    a.key_scales   = scales(s.key_scales);
+    a.value_scales = scales(s.value_scales);
+    a.faults       = static_cast<std::uint32_t*>(start(block_faults, 0));
     scalar_model::run(s.problem, a);
     return bytes;
 }

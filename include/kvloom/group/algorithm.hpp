@@ -66,27 +66,28 @@ KVLOOM_FN T reduce_from(Tile tile, T value, Combine combine, site at)
     }
 }
 
-/// Adds over the quads of a tile; lane i of quad 1 (of quad 0 in a tile of one quad) gets the sum over lanes
-/// i of all quads.
-template <class Tile>
-KVLOOM_FN float add_quads(Tile tile, float value, site at)
+/// Combines over the quads of a tile; lane i of quad 1 (of quad 0 in a tile of one quad) gets the result over
+/// lanes i of all quads.
+template <class Tile, class Combine>
+KVLOOM_FN float combine_quads(Tile tile, float value, Combine combine, site at)
 {
     if constexpr (Tile::wave_type::quad_rows && Tile::size >= 8) {
-        value = add(value, tile.wave.template rotate<4>(value, at)); // right in odd quads, which is enough
+        value =
+            combine(value, tile.wave.template rotate<4>(value, at)); // right in odd quads, which is enough
         if constexpr (Tile::size >= 16) {
-            value = add(value, tile.wave.template rotate<8>(value, at));
+            value = combine(value, tile.wave.template rotate<8>(value, at));
         }
     } else if constexpr (Tile::size >= 8) {
-        value = add(value, tile.wave.template exchange<4>(value, at));
+        value = combine(value, tile.wave.template exchange<4>(value, at));
         if constexpr (Tile::size >= 16) {
-            value = add(value, tile.wave.template exchange<8>(value, at));
+            value = combine(value, tile.wave.template exchange<8>(value, at));
         }
     }
     if constexpr (Tile::size >= 32) {
-        value = add(value, tile.wave.template exchange<16>(value, at));
+        value = combine(value, tile.wave.template exchange<16>(value, at));
     }
     if constexpr (Tile::size >= 64) {
-        value = add(value, tile.wave.template exchange<32>(value, at));
+        value = combine(value, tile.wave.template exchange<32>(value, at));
     }
     return value;
 }
@@ -110,46 +111,53 @@ struct plus
     KVLOOM_FN float operator()(float a, float b) const { return add(a, b); }
 };
 
-/// Sums `Count` (1, 2 or 4) values over the tile, then applies `finish` to each sum: every lane gets the
-/// `Count / Group` results.
+/// The larger of two values; of a number and a NaN, the number.
+struct maximum
+{
+    KVLOOM_FN float operator()(float a, float b) const { return larger(a, b); }
+};
+
+/// Combines `Count` (1, 2 or 4) values over the tile, then applies `finish` to each result: every lane gets
+/// the `Count / Group` results.
 ///
-/// The first two steps sort the sums into the lanes of a quad, so that the later steps and `finish` (a root
-/// and a division, say) are done once for all of them. Addition commutes: the bits are those of plain
-/// reductions. Neighbouring `Group` sums (the parts of one row) are added pairwise before `finish`.
+/// The first two steps sort the values into the lanes of a quad, so that the later steps and `finish` (a root
+/// and a division, say) are done once for all of them. `combine` must be commutative: the bits are those of
+/// plain reductions. Neighbouring `Group` results (the parts of one row) are combined pairwise before `finish`.
 ///
 /// Collective: every lane of the wave calls. @cost for four values 5 + log2(Tile::size) cross-lane moves and
 /// four broadcasts
-template <int Group, class Tile, int Count, class Finish>
-KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values, Finish finish,
-                                             site at = site::here())
+template <int Group, class Tile, int Count, class Combine, class Finish>
+KVLOOM_FN vec<float, Count / Group> reduce_rows(Tile tile, vec<float, Count> values, Combine combine,
+                                                Finish finish, site at = site::here())
 {
-    static_assert(is_tile_v<Tile>, "sum_rows: the first argument must be a tile");
-    static_assert(Count == 1 || Count == 2 || Count == 4, "sum_rows: the number of values must be 1, 2 or 4");
-    static_assert(Count % Group == 0, "sum_rows: the values must fall into whole groups");
+    static_assert(is_tile_v<Tile>, "reduce_rows: the first argument must be a tile");
+    static_assert(Count == 1 || Count == 2 || Count == 4,
+                  "reduce_rows: the number of values must be 1, 2 or 4");
+    static_assert(Count % Group == 0, "reduce_rows: the values must fall into whole groups");
 
     vec<float, Count / Group> results;
     if constexpr (Count == 1) {
-        results[0] = finish(all_reduce(tile, values[0], plus{}, at));
+        results[0] = finish(all_reduce(tile, values[0], combine, at));
         return results;
     } else {
         bool const odd    = (tile.rank() & 1) != 0;
         bool const second = (tile.rank() & 2) != 0;
-        float sorted =
-            add(odd ? values[1] : values[0], tile.wave.template exchange<1>(odd ? values[0] : values[1], at));
+        float sorted      = combine(odd ? values[1] : values[0],
+                               tile.wave.template exchange<1>(odd ? values[0] : values[1], at));
         if constexpr (Count == 4) {
-            float const upper = add(odd ? values[3] : values[2],
-                                    tile.wave.template exchange<1>(odd ? values[2] : values[3], at));
+            float const upper = combine(odd ? values[3] : values[2],
+                                        tile.wave.template exchange<1>(odd ? values[2] : values[3], at));
             sorted =
-                add(second ? upper : sorted, tile.wave.template exchange<2>(second ? sorted : upper, at));
+                combine(second ? upper : sorted, tile.wave.template exchange<2>(second ? sorted : upper, at));
         } else {
-            sorted = add(sorted, tile.wave.template exchange<2>(sorted, at));
+            sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
         }
-        sorted = detail::add_quads(tile, sorted, at);
+        sorted = detail::combine_quads(tile, sorted, combine, at);
         if constexpr (Group >= 2) {
-            sorted = add(sorted, tile.wave.template exchange<1>(sorted, at));
+            sorted = combine(sorted, tile.wave.template exchange<1>(sorted, at));
         }
         if constexpr (Group >= 4) {
-            sorted = add(sorted, tile.wave.template exchange<2>(sorted, at));
+            sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
         }
         sorted             = finish(sorted);
         constexpr int base = Tile::size >= 8 ? 4 : 0;
@@ -163,6 +171,14 @@ KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values
         }
         return results;
     }
+}
+
+/// reduce_rows by addition.
+template <int Group, class Tile, int Count, class Finish>
+KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values, Finish finish,
+                                             site at = site::here())
+{
+    return reduce_rows<Group>(tile, values, plus{}, finish, at);
 }
 
 } // namespace v0

@@ -119,6 +119,18 @@ KVLOOM_FN row<Tile, Dim> widen(stored_row<T, Tile, Dim> const& stored)
     return values;
 }
 
+/// A row rounded to T (nearest even), as it would lie in memory.
+template <class T, class Tile, int Dim>
+KVLOOM_FN stored_row<T, Tile, Dim> narrowed(row<Tile, Dim> const& values)
+{
+    stored_row<T, Tile, Dim> stored;
+    KVLOOM_UNROLL
+    for (int k = 0; k < row<Tile, Dim>::parts; ++k) {
+        stored.part[k] = pack<T>(values.part[k]);
+    }
+    return stored;
+}
+
 /// Says that a stored row will be widened anew at its next use. Without it a compiler keeps the fp32 values
 /// of the first use alive, twice the registers of the words. Changes no value.
 template <class T, class Tile, int Dim>

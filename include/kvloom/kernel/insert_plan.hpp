@@ -18,14 +18,9 @@ struct insert_tuning
     bool strips     = true; ///< V runs are turned in strips by matrix transposes, else a tile of lanes a head
     int value_heads = 2;    ///< heads of a value item where V runs are turned in strips
     int wide_heads  = 16;   ///< query heads from which the wide shape pays
-    i64 short_rows  = 4096; ///< tokens x query heads up to which a row a tile is faster
+    i64 short_rows  = 4096; ///< tokens x query heads (at least 8) up to which a row a tile is faster
     int tile_tokens = 16;   ///< tokens whose items lie together in the grid
 };
-
-/// Rows that a tile works on at once in the long shapes.
-inline constexpr int insert_rows_at_once = 4;
-/// Lanes that hold a row.
-inline constexpr int insert_lanes = 16;
 
 /// The shapes of the kernel. Long: several rows a tile, the next ones loaded early. Short: one row a tile.
 enum class insert_shape { long_wide, long_narrow, short_rows };
@@ -58,11 +53,15 @@ struct insert_sizes
     int tokens          = 0;
     int q_heads         = 0;
     int kv_heads        = 0;
+    int value_heads     = 0;     ///< kv_heads, or 0 where V has no part in the launch
     int index_heads     = 0;     ///< index query heads
-    int index_keys      = 0;     ///< 1 with an index branch
+    int index_keys      = 0;     ///< 1 with an index key
     bool values_by_rows = false; ///< V leaves row by row, as K does
+    bool whole_rows     = false; ///< V needs a factor of its whole row: one head a value item
     int window          = 8;     ///< tokens of a value window
-    int strips          = 4;     ///< strips of a value row
+    int chunks          = 16;    ///< chunks of a row
+    int lanes           = 16;    ///< lanes that hold a row
+    int rows_at_once    = 4;     ///< rows that a tile works on at once in the long shapes
 };
 
 /// Which wave does what. In the long shapes the items of a tile of tokens lie together: values first, then
@@ -91,18 +90,23 @@ KVLOOM_FN constexpr int ceil_divide(int n, int d)
     return (n + d - 1) / d;
 }
 
+KVLOOM_FN constexpr int at_least_one(int n)
+{
+    return n < 1 ? 1 : n;
+}
+
 /// The plan of the short shape: for each token kv_heads value rows, a wave each, then the other rows, one a
 /// tile and of one kind a wave.
 KVLOOM_FN constexpr insert_plan short_insert_plan(insert_sizes const& sizes, insert_tuning const& tuning)
 {
-    int const tiles = tuning.wave / insert_lanes;
+    int const tiles = tuning.wave / sizes.lanes;
     insert_plan plan;
-    plan.value_items = sizes.values_by_rows ? ceil_divide(sizes.kv_heads, tiles) : sizes.kv_heads;
+    plan.value_items = sizes.values_by_rows ? ceil_divide(sizes.value_heads, tiles) : sizes.value_heads;
     plan.query_items = ceil_divide(sizes.q_heads, tiles);
     plan.key_items   = ceil_divide(sizes.kv_heads, tiles);
     int const items  = plan.value_items + plan.query_items + plan.key_items
                       + ceil_divide(sizes.index_heads, tiles) + sizes.index_keys;
-    plan.by_tile = make_divider(u32(items));
+    plan.by_tile = make_divider(u32(at_least_one(items)));
     plan.waves   = i64(sizes.tokens) * items;
     return plan;
 }
@@ -111,13 +115,15 @@ KVLOOM_FN constexpr insert_plan short_insert_plan(insert_sizes const& sizes, ins
 KVLOOM_FN constexpr insert_plan long_insert_plan(insert_sizes const& sizes, insert_tuning const& tuning,
                                                  insert_shape shape)
 {
-    int const tiles       = tuning.wave / insert_lanes;
-    int const batch_heads = tiles * insert_rows_at_once;
-    int const value_parts = tuning.strips ? ceil_divide(sizes.kv_heads, tuning.value_heads) * sizes.strips
-                                          : ceil_divide(sizes.kv_heads, tiles);
-    int const key_rows =
-        sizes.kv_heads * (sizes.values_by_rows ? 2 : 1) + sizes.index_heads + sizes.index_keys;
-    int const key_parts = ceil_divide(key_rows, insert_rows_at_once);
+    int const tiles       = tuning.wave / sizes.lanes;
+    int const batch_heads = tiles * sizes.rows_at_once;
+    int const item_heads  = sizes.whole_rows ? 1 : tuning.value_heads;
+    int const tile_heads  = at_least_one(tuning.wave / sizes.chunks);
+    int const value_parts = tuning.strips ? ceil_divide(sizes.value_heads, item_heads) * (sizes.chunks / 4)
+                                          : ceil_divide(sizes.value_heads, tile_heads);
+    int const key_rows = sizes.kv_heads + (sizes.values_by_rows ? sizes.value_heads : 0) + sizes.index_heads
+                         + sizes.index_keys;
+    int const key_parts = ceil_divide(key_rows, sizes.rows_at_once);
 
     insert_plan plan;
     plan.shape       = shape;
@@ -130,20 +136,19 @@ KVLOOM_FN constexpr insert_plan long_insert_plan(insert_sizes const& sizes, inse
     int const tails   = ceil_divide(sizes.q_heads - plan.batches * batch_heads, tiles);
     int const a_token = plan.query_items + tails;
     int const a_tile  = plan.value_items + plan.key_items + plan.tile_tokens * a_token;
-    plan.by_tile      = make_divider(u32(a_tile));
-    plan.by_value     = make_divider(u32(value_parts));
-    plan.by_key       = make_divider(u32(key_parts));
-    plan.by_token     = make_divider(u32(a_token));
+    plan.by_tile      = make_divider(u32(at_least_one(a_tile)));
+    plan.by_value     = make_divider(u32(at_least_one(value_parts)));
+    plan.by_key       = make_divider(u32(at_least_one(key_parts)));
+    plan.by_token     = make_divider(u32(at_least_one(a_token)));
     plan.waves        = i64(ceil_divide(sizes.tokens, plan.tile_tokens)) * a_tile;
     return plan;
 }
 
-/// The plan for sizes of at least one token and one head of each kind, on a machine. Pure; never looks at
-/// slots or lengths.
+/// The plan for sizes of at least one token, on a machine. Pure; never looks at slots or lengths.
 KVLOOM_FN constexpr insert_plan plan_insert(insert_sizes const& sizes, arch_id arch)
 {
     auto const tuning = insert_tuning_for(arch, insert_shape::short_rows);
-    if (i64(sizes.tokens) * sizes.q_heads <= tuning.short_rows) {
+    if (i64(sizes.tokens) * (sizes.q_heads < 8 ? 8 : sizes.q_heads) <= tuning.short_rows) {
         return short_insert_plan(sizes, tuning);
     }
     auto const shape = sizes.q_heads >= tuning.wide_heads || !tuning.strips ? insert_shape::long_wide

@@ -4,119 +4,228 @@
 #pragma once
 
 #include "kvloom/group/launch_bounds.hpp"
-#include "kvloom/kernel/insert_rows.hpp"
+#include "kvloom/kernel/insert_plan.hpp"
+#include "kvloom/kernel/insert_values_rule.hpp"
 
 namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
-template <row_kind Kind, class Problem>
-KVLOOM_FN auto const& source_of(insert_args<Problem> const& args)
+/// The row of which a tile prepares one head. The kind is the same for all lanes of the wave.
+template <class Problem>
+struct row_at_hand
 {
-    if constexpr (Kind == row_kind::query) {
-        return args.q;
-    } else if constexpr (Kind == row_kind::key) {
-        return args.k;
-    } else if constexpr (Kind == row_kind::index_query) {
-        return args.index_q;
-    } else {
-        return args.index_k;
+    using types      = insert_types<Problem>;
+    using activation = typename types::activation;
+
+    insert_args<Problem> const& args;
+    row_kind kind;
+
+    KVLOOM_FN auto const& source() const
+    {
+        return kind == row_kind::query         ? args.q
+               : kind == row_kind::key         ? args.k
+               : kind == row_kind::value       ? args.v
+               : kind == row_kind::index_query ? args.index_q
+                                               : args.index_k;
+    }
+
+    /// The weights of a head, or null where this kind has none.
+    KVLOOM_FN activation const* gain(int head) const
+    {
+        return with_kind<Problem>(kind, [&](auto of) -> activation const* {
+            if constexpr (!types::template weighted<typename types::template norm_of<of.value>>) {
+                return nullptr;
+            } else {
+                activation const* const base = kind == row_kind::query         ? args.q_gain
+                                               : kind == row_kind::key         ? args.k_gain
+                                               : kind == row_kind::value       ? args.v_gain
+                                               : kind == row_kind::index_query ? args.index_q_gain
+                                                                               : args.index_k_gain;
+                return types::template over_vector_of<of.value> ? base + head * types::dim : base;
+            }
+        });
+    }
+
+    KVLOOM_FN bool cached() const { return kind != row_kind::query && kind != row_kind::index_query; }
+    KVLOOM_FN bool indexed() const { return kind == row_kind::index_query || kind == row_kind::index_key; }
+
+    /// Whether a row is read for a token at all: without dense outputs of keys, padding is not.
+    KVLOOM_FN bool wanted(int token) const
+    {
+        bool const dense = Problem::keys_out && kind != row_kind::value;
+        return !cached() || dense || token < (indexed() ? args.index_slot_count : args.slot_count);
+    }
+
+    template <class Wave>
+    KVLOOM_FN i64 load_slot(Wave wave, int token) const
+    {
+        auto const* const slots = indexed() ? args.index_slots : args.slots;
+        int const count         = indexed() ? args.index_slot_count : args.slot_count;
+        return cached() && token < count ? load_index(wave, slots + token) : -1;
+    }
+
+    /// The given scale of the row; 1 where there is none.
+    template <class Wave>
+    KVLOOM_FN float load_scale(Wave wave, int head) const
+    {
+        if (kind == row_kind::query) {
+            return query_scale(wave, args);
+        }
+        if (kind == row_kind::key || kind == row_kind::value) {
+            return given_scale<Problem>(wave, kind == row_kind::key ? args.key_scale : args.value_scale,
+                                        head);
+        }
+        return 1.0F;
+    }
+
+    /// Whether this row's tile counts the faults of its token's position, and of its slot: the first head of the
+    /// first section that the launch has.
+    KVLOOM_FN bool counts_position(int head) const
+    {
+        bool const first =
+            kind == row_kind::query ? true
+            : kind == row_kind::key ? args.q.heads == 0
+            : kind == row_kind::index_query
+                ? args.q.heads + args.k.heads == 0
+                : kind == row_kind::index_key && args.q.heads + args.k.heads + args.index_q.heads == 0;
+        return first && head == 0;
+    }
+};
+
+/// 1 / rms, norm, weights and rotation of a tile's row.
+template <class Problem, class Tile, class Stored>
+KVLOOM_FN row<Tile, Problem::head_dim>
+prepare_row(Tile tile, row_at_hand<Problem> const& at_hand, Stored const& stored,
+            stored_gain<Problem, Tile> const& gain, int token, angles<Tile> const& turn, site at)
+{
+    using types = insert_types<Problem>;
+    return with_kind<Problem>(at_hand.kind, [&](auto of) {
+        constexpr row_kind kind = of.value;
+        using norm              = typename types::template norm_of<kind>;
+        float r                 = 1.0F;
+        if constexpr (types::template over_vector_of<kind>) {
+            r = vector_factor(tile, at_hand.source(), token, at_hand.args.eps, at);
+        } else {
+            Stored const one[1] = {stored};
+            r                   = row_factors<!is_same_v<norm, no_norm>>(tile, one, at_hand.args.eps, at)[0];
+        }
+        auto const y = normalised<Problem, norm>(tile, widen(stored), r, gain.template factor<norm>());
+        if constexpr (kind == row_kind::value) {
+            return y;
+        } else {
+            return rotated<Problem>(tile, y, turn, at);
+        }
+    });
+}
+
+/// Dense outputs of a row: queries, and keys where the problem has them out.
+template <class Problem, class Tile>
+KVLOOM_FN void put_dense(Tile tile, row_at_hand<Problem> const& at_hand, int token, int head,
+                         row<Tile, Problem::head_dim> const& y, float scale)
+{
+    auto const& args = at_hand.args;
+    if (at_hand.kind == row_kind::query) {
+        put_query<Problem>(tile, args.q_out.row(token, head), y, scale);
+    }
+    if constexpr (insert_types<Problem>::index::present) {
+        if (at_hand.kind == row_kind::index_query) {
+            put_index_query(tile, args, token, head, y);
+        }
+    }
+    if constexpr (Problem::keys_out) {
+        if (at_hand.kind == row_kind::key) {
+            store(tile, args.k_out.row(token, head), y);
+        }
+        if constexpr (insert_types<Problem>::index::present) {
+            if (at_hand.kind == row_kind::index_key) {
+                store(tile, args.index_k_out.row(token, head), y);
+            }
+        }
     }
 }
 
-template <row_kind Kind, class Problem>
-KVLOOM_FN auto gain_of(insert_args<Problem> const& args)
+/// A row of K, V or the index key into its cache. Every lane of the wave calls; `live` where the tile has a row.
+template <class Problem, class Tile>
+KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem> const& at_hand, i64 slot, int head, bool live,
+                            row<Tile, Problem::head_dim> const& y, float scale, [[maybe_unused]] site at)
 {
-    if constexpr (Kind == row_kind::query) {
-        return args.q_gain;
-    } else if constexpr (Kind == row_kind::key) {
-        return args.k_gain;
-    } else if constexpr (Kind == row_kind::index_query) {
-        return args.index_q_gain;
-    } else {
-        return args.index_k_gain;
+    using types      = insert_types<Problem>;
+    auto const& args = at_hand.args;
+    if constexpr (types::found_scales) {
+        if (at_hand.kind == row_kind::key || at_hand.kind == row_kind::value) {
+            vec<float, 1> const held = {{held_for_scale<Problem>(y)}};
+            scale                    = of_largest(
+                                   tile, held, [](float most) { return scale_of_row<Problem>(most); }, at)[0];
+        }
+    }
+    i64 const there = live ? slot : -1;
+    i64 const both  = there < slot_limit(args) ? there : -1;
+    if (at_hand.kind == row_kind::key) {
+        put_cached<Problem, false>(tile, args.keys, args.key_scales, place(args.keys, both), head, y, scale);
+    }
+    if constexpr (types::values_by_rows) {
+        if (at_hand.kind == row_kind::value) {
+            constexpr bool copied = is_same_v<typename types::v_norm, no_norm>;
+            put_cached<Problem, copied>(tile, args.values, args.value_scales, place(args.values, both), head,
+                                        y, scale);
+        }
+    }
+    if constexpr (types::index::present) {
+        if (at_hand.kind == row_kind::index_key) {
+            put_index_key(tile, args, place(args.index_keys, there), y);
+        }
     }
 }
 
-/// Writes a finished row; for rows of a cache `slot` negative: nothing.
-template <row_kind Kind, class Problem, class Tile>
-KVLOOM_FN void put_row(Tile tile, insert_args<Problem> const& args, int token, int head,
-                       [[maybe_unused]] i64 slot, row<Tile, Problem::head_dim> const& y,
-                       [[maybe_unused]] float scale)
-{
-    if constexpr (Kind == row_kind::query) {
-        store(tile, args.q_out.row(token, head), y);
-    } else if constexpr (Kind == row_kind::key) {
-        put_key(tile, args, place(args.keys, slot < slot_limit(args) ? slot : -1), head, y, scale);
-    } else if constexpr (Kind == row_kind::index_query) {
-        put_index_query(tile, args, token, head, y);
-    } else {
-        put_index_key(tile, args, place(args.index_keys, slot), y);
-    }
-}
-
-/// One row a tile, head `part * tiles + tile` of a token: the shortest chain from launch to store. Rows of
-/// one kind a wave, so that little code is fetched. A padded token's key is not read.
-template <class Problem, row_kind Kind, class Wave>
-KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, int token, int head,
+/// One row a tile, `head` of a token: the shortest chain from launch to store. Rows of one kind a wave, all by the
+/// same code, since what a wave must fetch of it counts too.
+template <class Problem, class Wave>
+KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, row_kind kind, int token, int head,
                               site at = site::here())
 {
-    using types           = insert_types<Problem>;
-    using tile_type       = insert_tile<Problem, Wave>;
-    constexpr bool cached = Kind == row_kind::key || Kind == row_kind::index_key;
-    auto const tile       = tile_type{wave};
+    using tile_type    = insert_tile<Problem, Wave>;
+    auto const tile    = tile_type{wave};
+    auto const at_hand = row_at_hand<Problem>{args, kind};
 
     token_angles<Problem, tile_type> position{tile, args, token};
     position.read_hint();
-    auto const gain = stored_gain<Problem, tile_type>::fetch(tile, gain_of<Kind>(args));
+    auto const& source = at_hand.source();
+    bool const live    = head < source.heads;
+    int const safe     = live ? head : 0;
+    auto const gain    = stored_gain<Problem, tile_type>::fetch(tile, at_hand.gain(safe));
     position.guess();
     wave.dependency_after(position.guessed);
 
-    if (cached && token >= (Kind == row_kind::key ? args.slot_count : args.index_slot_count)) {
+    if (!at_hand.wanted(token)) {
         return;
     }
-    auto const& source                                                            = source_of<Kind>(args);
-    bool const live                                                               = head < source.heads;
-    stored_row<typename types::activation, tile_type, types::dim> const stored[1] = {
-        fetch(tile, source.row(token, live ? head : 0))};
-    i64 slot = -1;
-    if constexpr (cached) {
-        slot = load_index(wave, (Kind == row_kind::key ? args.slots : args.index_slots) + token);
-    }
-    float scale = 1.0F;
-    if constexpr (Kind == row_kind::key) {
-        scale = scale_of<Problem>(wave, args.key_scale);
-    }
+    auto const stored = fetch(tile, source.row(token, safe));
+    i64 const slot    = at_hand.load_slot(wave, token);
+    float const scale = at_hand.load_scale(wave, safe);
     position.settle();
+    if constexpr (Problem::faults::counted) {
+        bool const first = head == 0 && tile.rank() == 0;
+        count_fault(wave, args, &fault_counts::positions,
+                    first && !position.inside && at_hand.counts_position(head));
+        count_fault(wave, args, &fault_counts::slots,
+                    first && kind == row_kind::key && slot >= slot_limit(args));
+        count_fault(wave, args, &fault_counts::index_slots,
+                    first && kind == row_kind::index_key
+                        && slot >= i64(args.index_keys.pages) * Problem::index::page_size);
+    }
     if (!position.inside) { // the same for all rows of the wave
-        if (live && !cached) {
-            put_row<Kind>(tile, args, token, head, -1, row<tile_type, types::dim>{}, scale);
+        if (live) {
+            put_dense(tile, at_hand, token, head, row<tile_type, Problem::head_dim>{}, scale);
         }
         return;
     }
-    float const r = row_factors<Problem>(tile, stored, args.eps, at)[0];
-    auto const y =
-        finish_row<Problem>(tile, widen(stored[0]), r, gain.factor(), widen(tile, position.stored), at);
+    auto const y = prepare_row(tile, at_hand, stored, gain, token, widen(tile, position.stored), at);
     if (live) {
-        put_row<Kind>(tile, args, token, head, slot, y, scale);
+        put_dense(tile, at_hand, token, head, y, scale);
     }
-}
-
-/// V of one head a tile, for caches that it enters row by row.
-template <class Problem, class Wave>
-KVLOOM_FN void insert_one_value(Wave wave, insert_args<Problem> const& args, int token, int head)
-{
-    auto const tile = insert_tile<Problem, Wave>{wave};
-    bool const live = head < args.v.heads;
-    wave.dependency();
-    if (token >= args.slot_count) {
-        return;
-    }
-    auto const stored = fetch(tile, args.v.row(token, live ? head : 0));
-    i64 const slot    = usable_slot(wave, args, args.slots, slot_limit(args), token);
-    float const scale = scale_of<Problem>(wave, args.value_scale);
-    if (live) {
-        put_value(tile, args, place(args.values, slot), head, widen(stored), scale);
+    if (at_hand.cached()) {
+        put_in_cache(tile, at_hand, slot, head, live, y, scale, at);
     }
 }
 
@@ -142,6 +251,7 @@ struct insert_short
     {
         auto const& args = launch.args;
         auto const wave  = block.wave();
+        wave.touch_arguments(launch);
         wave.release_dependents();
         i64 const item = i64(block.index()) * Block::waves + block.wave_index();
         if (item >= launch.plan.waves) {
@@ -152,41 +262,35 @@ struct insert_short
     }
 
 private:
-    /// The parts of a token: V rows, a wave each (a tile each where V leaves row by row), then rows of each kind, one a tile.
+    /// The parts of a token: V rows, a wave each (a tile each where V leaves row by row), then rows of each
+    /// kind, one a tile.
     template <class Wave>
     KVLOOM_FN static void insert_part(Wave wave, insert_args<Problem> const& args, insert_plan const& plan,
                                       int token, int part)
     {
-        using detail::row_kind;
-        constexpr int tiles = Wave::size / insert_lanes;
-        int const tile      = wave.lane() / insert_lanes;
+        using types         = insert_types<Problem>;
+        constexpr int tiles = Wave::size / types::lanes;
+        row_kind kind       = row_kind::value;
         if (part < plan.value_items) {
-            if constexpr (insert_types<Problem>::values_by_rows) {
-                detail::insert_one_value(wave, args, token, part * tiles + tile);
-            } else {
+            if constexpr (!types::values_by_rows) {
                 insert_value(wave, args, token, part);
+                return;
             }
-            return;
-        }
-        part -= plan.value_items;
-        if (part < plan.query_items) {
-            detail::insert_one_row<Problem, row_kind::query>(wave, args, token, part * tiles + tile);
-            return;
-        }
-        part -= plan.query_items;
-        if (part < plan.key_items) {
-            detail::insert_one_row<Problem, row_kind::key>(wave, args, token, part * tiles + tile);
-            return;
-        }
-        if constexpr (insert_types<Problem>::index::present) {
-            part -= plan.key_items;
-            if (part * tiles < args.index_q.heads) {
-                detail::insert_one_row<Problem, row_kind::index_query>(wave, args, token,
-                                                                       part * tiles + tile);
-            } else {
-                detail::insert_one_row<Problem, row_kind::index_key>(wave, args, token, tile);
+        } else {
+            kind = row_kind::query;
+            part -= plan.value_items;
+            if (part >= plan.query_items) {
+                kind = row_kind::key;
+                part -= plan.query_items;
+                if (types::index::present && part >= plan.key_items) {
+                    part -= plan.key_items;
+                    bool const queries = part * tiles < args.index_q.heads;
+                    kind               = queries ? row_kind::index_query : row_kind::index_key;
+                    part               = queries ? part : 0;
+                }
             }
         }
+        detail::insert_one_row(wave, args, kind, token, part * tiles + wave.lane() / types::lanes);
     }
 
     template <class Wave>
@@ -197,13 +301,13 @@ private:
         if (token >= args.slot_count) {
             return;
         }
-        float const scale     = detail::scale_of<Problem>(wave, args.value_scale);
+        auto const rule       = detail::value_rule(wave, args);
         auto const find_place = [&] {
             return place(args.values,
                          detail::usable_slot(wave, args, args.slots, detail::slot_limit(args), token));
         };
         insert_value_row<typename types::numerics::overflow>(wave, args.v.row(token, head), args.values, head,
-                                                             find_place, types::scaling::quantiser(scale));
+                                                             find_place, rule);
     }
 };
 

@@ -69,11 +69,15 @@ struct qk_norm_rope_insert
         s.tokens         = a.tokens;
         s.q_heads        = a.q.heads;
         s.kv_heads       = a.k.heads;
+        s.value_heads    = a.v.heads;
         s.index_heads    = types::index::present ? a.index_q.heads : 0;
-        s.index_keys     = types::index::present ? 1 : 0;
+        s.index_keys     = types::index::present ? a.index_k.heads : 0;
         s.values_by_rows = types::values_by_rows;
+        s.whole_rows     = types::whole_values;
         s.window         = vector_size<typename types::element>;
-        s.strips         = types::dim / 32;
+        s.chunks         = types::dim / chunk_size;
+        s.lanes          = types::lanes;
+        s.rows_at_once   = types::rows_at_once;
         return s;
     }
 };

@@ -63,11 +63,18 @@ struct token_place
 
 /// A paged cache: spans of `Layout`, one for each page and head; strides in elements, each a multiple of 16
 /// bytes.
-template <class Layout>
+///
+/// Pages lie `page_stride` apart. With BlockPages above 1 only the pages of a block do, and blocks lie
+/// `block_stride` apart (packed caches: 8 pages of K, then 8 of V, then the next block); slots and page ids
+/// count through all blocks as if they were dense.
+template <class Layout, int BlockPages = 1>
 struct paged_view
 {
-    using layout  = Layout;
-    using element = typename Layout::element;
+    static_assert(BlockPages > 0, "paged_view: a block must have at least one page");
+
+    using layout                     = Layout;
+    using element                    = typename Layout::element;
+    static constexpr int block_pages = BlockPages;
 
     element* data    = nullptr;
     int pages        = 0;
@@ -75,11 +82,18 @@ struct paged_view
     i64 page_stride  = 0;
     i64 head_stride  = Layout::elements;
     i64 token_stride = Layout::dim; ///< used by layouts whose tokens are strided
+    i64 block_stride = 0;           ///< used where BlockPages is above 1
 
     /// First element of the span of (page, head).
     KVLOOM_FN element* span(i64 page, int head) const
     {
-        return data + page * page_stride + head * head_stride;
+        element* const row = data + head * head_stride;
+        if constexpr (BlockPages == 1) {
+            return row + page * page_stride;
+        } else {
+            i64 const block = i64(u64(page) / BlockPages);
+            return row + block * block_stride + (page - block * BlockPages) * page_stride;
+        }
     }
 
     /// Address of element `dim` of the token at `place`.
@@ -93,15 +107,46 @@ struct paged_view
     }
 };
 
+template <class T>
+inline constexpr bool is_paged_view_v = false;
+template <class Layout, int BlockPages>
+inline constexpr bool is_paged_view_v<paged_view<Layout, BlockPages>> = true;
+
 /// Where slot `slot` lies in `cache`. A negative slot, or one beyond the last page, has no place.
-template <class Layout, class Slot>
-KVLOOM_FN token_place place(paged_view<Layout> const& cache, Slot slot)
+template <class Layout, int BlockPages, class Slot>
+KVLOOM_FN token_place place(paged_view<Layout, BlockPages> const& cache, Slot slot)
 {
     static_assert(is_index_v<Slot>, "place: a slot must be a signed integer of 32 or 64 bits");
     constexpr int size = Layout::page_size;
     i64 const wide     = slot;
     bool const valid   = wide >= 0 && wide < i64(cache.pages) * size;
     return {wide / size, int(wide % size), valid};
+}
+
+/// One number for each stored row, the dequant scale of a token and head: element
+/// page * page_stride + head * head_stride + slot in the page.
+struct scale_view
+{
+    float* data     = nullptr;
+    i64 page_stride = 0;
+    i64 head_stride = 0;
+
+    KVLOOM_FN float* address(token_place place, int head) const
+    {
+        return data + place.page * page_stride + head * head_stride + place.slot;
+    }
+};
+
+/// Scales [page][head][slot], AITER's for SHUFFLE pages.
+KVLOOM_FN constexpr scale_view page_scales(float* data, int heads, int page_size)
+{
+    return {data, i64(heads) * page_size, page_size};
+}
+
+/// Scales [head][slot] with `slots` slots to a head, AITER's for token rows.
+KVLOOM_FN constexpr scale_view head_scales(float* data, int page_size, i64 slots)
+{
+    return {data, page_size, slots};
 }
 
 /// A run of pages of one sequence, the first of which holds token `first_token`.

@@ -5,25 +5,10 @@
 #include "kvloom/group/row.hpp"
 #include "kvloom/layout/view.hpp"
 #include "kvloom/op/memory.hpp"
+#include "kvloom/op/quantise.hpp"
 
 namespace kvloom {
 inline namespace v0 {
-
-/// How a value becomes the number that is stored; the element type then rounds it.
-struct as_it_is ///< no scale, or a scale of one
-{
-    KVLOOM_FN float operator()(float value) const { return value; }
-};
-struct divided_by ///< stored = value / dequant_scale, correctly rounded
-{
-    float dequant_scale = 1.0F;
-    KVLOOM_FN float operator()(float value) const { return divide(value, dequant_scale); }
-};
-struct multiplied_by ///< stored = value * factor, the factor a rounded reciprocal
-{
-    float factor = 1.0F;
-    KVLOOM_FN float operator()(float value) const { return multiply(value, factor); }
-};
 
 namespace detail {
 
@@ -45,13 +30,14 @@ KVLOOM_FN vec<float, chunk_size> apply(Scale const& scale, vec<float, chunk_size
 /// fp8); one whose vectors run along slots takes eight single elements a lane, so that no store touches
 /// another token's bytes. Every lane of the tile calls; lanes of one wave may name different places. @cost no
 /// communication
-template <class Overflow = saturate, class Tile, class Layout, int Dim, class Scale = as_it_is>
-KVLOOM_FN void insert(Tile tile, paged_view<Layout> const& cache, token_place where, int head,
+template <class Overflow = saturate, class Tile, class Cache, int Dim, class Scale = as_it_is>
+KVLOOM_FN void insert(Tile tile, Cache const& cache, token_place where, int head,
                       row<Tile, Dim> const& values, Scale const& scale = {})
 {
     static_assert(is_tile_v<Tile>, "insert: the first argument must be a tile");
-    static_assert(Layout::dim == Dim, "insert: the row's length is not the cache's head size");
-    using element = typename Layout::element;
+    static_assert(is_paged_view_v<Cache>, "insert: the second argument must be a paged view");
+    static_assert(Cache::layout::dim == Dim, "insert: the row's length is not the cache's head size");
+    using element = typename Cache::layout::element;
     if (!where.valid) {
         return;
     }
@@ -62,7 +48,7 @@ KVLOOM_FN void insert(Tile tile, paged_view<Layout> const& cache, token_place wh
         }
         int const first  = tile.chunk(k) * chunk_size;
         auto const words = pack<element, Overflow>(detail::apply(scale, values.part[k]));
-        if constexpr (Layout::vector_axis == axis::dim && Layout::vector % chunk_size == 0) {
+        if constexpr (Cache::layout::vector_axis == axis::dim && Cache::layout::vector % chunk_size == 0) {
             detail::store_words(tile.wave, cache.address(where, head, first), words);
         } else {
             using bits =

@@ -34,11 +34,11 @@ KVLOOM_FN spread_row<Wave, Dim> fetch_elements(Wave wave, row_span<T const, Dim>
     return got;
 }
 
-template <class Overflow, class T, class Wave, int Dim, class Layout, class Scale>
-KVLOOM_FN void scatter_elements(Wave wave, spread_row<Wave, Dim> const& row, paged_view<Layout> const& cache,
-                                token_place where, int head, Scale const& scale)
+template <class Overflow, class T, class Wave, int Dim, class Cache, class Quantiser>
+KVLOOM_FN void scatter_elements(Wave wave, spread_row<Wave, Dim> const& row, Cache const& cache,
+                                token_place where, int head, Quantiser const& quantiser)
 {
-    using element = typename Layout::element;
+    using element = typename Cache::layout::element;
     using bits    = conditional_t<sizeof(element) == 1, u8, u16>;
     if (!where.valid) {
         return;
@@ -48,9 +48,9 @@ KVLOOM_FN void scatter_elements(Wave wave, spread_row<Wave, Dim> const& row, pag
         bool const two   = q + 1 < row.count;
         u32 stored       = u32(row.bits[q]) | (two ? u32(row.bits[two ? q + 1 : q]) << 16 : 0U);
         constexpr int at = 8 * int(sizeof(element)); // bits to an element
-        if constexpr (!is_same_v<element, T> || !is_same_v<Scale, as_it_is>) {
+        if constexpr (!is_same_v<element, T> || !is_same_v<Quantiser, as_it_is>) {
             float_pair const pair = widen_pair<T>(stored);
-            stored                = narrow_pair<element, Overflow>(scale(pair.low), scale(pair.high));
+            stored                = narrow_pair<element, Overflow>(quantiser(pair.low), quantiser(pair.high));
         }
         int const dim = wave.lane() + q * Wave::size;
         if (Dim % Wave::size == 0 || dim < Dim) {

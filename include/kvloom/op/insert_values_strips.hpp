@@ -2,9 +2,7 @@
 // V into vectors along slots on warps of 32 lanes: strips of 32 dims, turned by 8x8 matrix transposes.
 #pragma once
 
-#include "kvloom/group/row.hpp"
-#include "kvloom/op/insert_values_elements.hpp"
-#include "kvloom/op/slot_runs.hpp"
+#include "kvloom/op/insert_values_units.hpp"
 
 namespace kvloom {
 inline namespace v0 {
@@ -12,9 +10,9 @@ inline namespace v0 {
 /// One item is a strip of 32 dims of `Heads` heads over one window: few registers, and four warps share a
 /// window.
 ///
-/// A unit is 16 bits: one token of a 16-bit cache, or two neighbouring tokens of an fp8 cache. Lane (i, q) =
-/// (lane / 4, lane % 4) loads chunk q of the strip of unit i; the transpose leaves lane (j, p) with units 2p
-/// and 2p + 1 of one dim, so four lanes make a 16-byte vector.
+/// Lane (i, q) = (lane / 4, lane % 4) loads chunk q of the strip of unit i (units_of); the transpose leaves lane
+/// (j, p) with units 2p and 2p + 1 of one dim, so four lanes make a 16-byte vector. A rule that looks at whole
+/// rows has each lane read the same chunk of the other strips too.
 template <int Dim, int Heads>
 struct value_strips
 {
@@ -28,12 +26,12 @@ struct value_strips
     /// Items to a window.
     KVLOOM_FN static constexpr int items(int heads) { return (heads + Heads - 1) / Heads * strips; }
 
-    template <class Overflow, class Wave, class T, class HeadsAre, class Layout, class SlotOf, class Scale>
+    template <class Overflow, class Wave, class T, class HeadsAre, class Cache, class SlotOf, class Rule>
     KVLOOM_FN static void write(Wave wave, head_rows<T const, Dim, HeadsAre> const& source,
-                                paged_view<Layout> const& cache, int first, int count, int item,
-                                SlotOf const& slot_of, Scale const& scale, site at)
+                                Cache const& cache, int first, int count, int item, SlotOf const& slot_of,
+                                Rule const& rule, site at)
     {
-        using element      = typename Layout::element;
+        using element      = typename Cache::layout::element;
         constexpr int size = window<element>;
         int const strip    = item % strips;
         int const head     = item / strips * Heads;
@@ -45,10 +43,11 @@ struct value_strips
             if (i != 1) { // the rows fetched first are those of a vector that begins with the window
                 fetched = fetch<element>(wave, source, first - 1 + i, count, head, strip);
             }
-            turn<Overflow, T>(wave, fetched, cache, place(cache, slot), head, strip, source.heads, scale, at);
+            turn<Overflow>(wave, fetched, source, cache, place(cache, slot), first - 1 + i, head, strip, rule,
+                           at);
         }
         u32 const mine = found.lone & (every_nth() << strip);
-        scatter<Overflow>(wave, source, cache, mine, first - 1, found.slot, head, scale, at);
+        scatter<Overflow>(wave, source, cache, mine, first - 1, found.slot, head, rule, at);
     }
 
 private:
@@ -90,77 +89,154 @@ private:
         return rows;
     }
 
-    /// Word r of the units that a lane holds: two dims of one token, or of two tokens as fp8 pairs.
-    template <class Overflow, class T, class Element, class Scale>
-    KVLOOM_FN static u32 unit_word(strip_rows<Element> const& rows, int h, int r, Scale const& scale)
+    /// The quantisers of the tokens of this lane's unit.
+    template <class Element, class Wave, class T, class HeadsAre, class Rule>
+    KVLOOM_FN static auto quantisers(Wave wave, strip_rows<Element> const& rows,
+                                     head_rows<T const, Dim, HeadsAre> const& source, int first, int h,
+                                     int head, int strip, Rule const& rule, site at)
     {
-        if constexpr (is_same_v<Element, T> && is_same_v<Scale, as_it_is>) {
-            return rows.of[h][0][r];
+        constexpr int each = strip_rows<Element>::tokens_a_unit;
+        if constexpr (!Rule::whole_row) {
+            using quantiser = decltype(rule.for_head(0));
+            return pair_of<quantiser>{rule.for_head(head + h), rule.for_head(head + h)};
         } else {
-            float_pair const now = widen_pair<T>(rows.of[h][0][r]);
-            if constexpr (sizeof(Element) == 2) {
-                return narrow_pair<Element, Overflow>(scale(now.low), scale(now.high));
-            } else {
-                float_pair const next = widen_pair<T>(rows.of[h][1][r]);
-                u32 const low         = narrow_pair<Element, Overflow>(scale(now.low), scale(next.low));
-                u32 const high        = narrow_pair<Element, Overflow>(scale(now.high), scale(next.high));
-                return low | high << 16;
+            int const token    = first + wave.lane() / 4 * each;
+            auto const load_at = [&](int e, int at_strip) {
+                auto const from = source.row(token + e, head + h < source.heads ? head + h : head);
+                return wave.template load<vec<u32, 4>>(from.data
+                                                       + (at_strip * 4 + wave.lane() % 4) * chunk_size);
+            };
+            float squares[2] = {};
+            u32 largest      = 0;
+            KVLOOM_UNROLL
+            for (int e = 0; e < each; ++e) {
+                if constexpr (Rule::squares) {
+                    squares[e] = squares_of_strips<T>(
+                        wave, [&](int s) { return load_at(e, s); }, at);
+                }
+                if constexpr (Rule::largest) {
+                    u32 found = detail::largest_of_words<T>(rows.of[h][e]);
+                    KVLOOM_UNROLL
+                    for (int ahead = 1; ahead < strips; ++ahead) {
+                        auto const words = load_at(e, (strip + ahead) % strips);
+                        found            = larger_magnitudes<T>(found, detail::largest_of_words<T>(words));
+                    }
+                    largest |= e == 0 ? found & 0xffffU : found & 0xffff0000U;
+                }
             }
+            largest               = larger_magnitudes<T>(largest, wave.template exchange<1>(largest, at));
+            largest               = larger_magnitudes<T>(largest, wave.template exchange<2>(largest, at));
+            float_pair const most = widen_pair<T>(largest);
+            using quantiser       = decltype(rule.of_row(0.0F, 0.0F));
+            return pair_of<quantiser>{rule.of_row(squares[0], larger(0.0F, most.low)),
+                                      rule.of_row(squares[1], larger(0.0F, most.high))};
         }
     }
 
-    template <class Overflow, class T, class Wave, class Layout, class Scale>
-    KVLOOM_FN static void turn(Wave wave, strip_rows<typename Layout::element> const& rows,
-                               paged_view<Layout> const& cache, token_place where, int head, int strip,
-                               int heads, Scale const& scale, site at)
+    template <class Quantiser>
+    struct pair_of
     {
-        int const j = wave.lane() / 4;
+        Quantiser of_now;
+        Quantiser of_next;
+    };
+
+    /// Sum of the squares of a row of which four lanes hold a chunk of each strip, in the order of rms_norm.hpp.
+    template <class T, class Wave, class LoadStrip>
+    KVLOOM_FN static float squares_of_strips(Wave wave, LoadStrip const& load_strip, site at)
+    {
+        float sums[strips];
+        KVLOOM_UNROLL
+        for (int s = 0; s < strips; ++s) {
+            float sum = sum_of_squares(unpack<T>(load_strip(s)));
+            sum       = add(sum, wave.template exchange<1>(sum, at));
+            sums[s]   = add(sum, wave.template exchange<2>(sum, at));
+        }
+        KVLOOM_UNROLL
+        for (int distance = 1; distance < strips; distance *= 2) {
+            KVLOOM_UNROLL
+            for (int s = 0; s + distance < strips; s += 2 * distance) {
+                sums[s] = add(sums[s], sums[s + distance]);
+            }
+        }
+        return sums[0];
+    }
+
+    /// Writes whole vectors: the run that begins with token `first` at `where`.
+    template <class Overflow, class Wave, class T, class HeadsAre, class Cache, class Rule>
+    KVLOOM_FN static void turn(Wave wave, strip_rows<typename Cache::element> const& rows,
+                               head_rows<T const, Dim, HeadsAre> const& source, Cache const& cache,
+                               token_place where, int first, int head, int strip, Rule const& rule, site at)
+    {
+        using element      = typename Cache::element;
+        constexpr int each = strip_rows<element>::tokens_a_unit;
+        int const j        = wave.lane() / 4;
         int const dim =
             chunk_size * (4 * strip + j / 2) + j % 2; // of word 0; word r is two dims on for each r
         int const word         = wave.lane() % 4;
-        constexpr int two_dims = 2 * dim_stride_v<Layout> * int(sizeof(typename Layout::element));
+        constexpr int two_dims = 2 * dim_stride_v<typename Cache::layout> * int(sizeof(element));
         KVLOOM_UNROLL
         for (int h = 0; h < Heads; ++h) {
             char* const vector = reinterpret_cast<char*>(cache.address(where, head + h, dim));
+            auto const by      = quantisers(wave, rows, source, first, h, head, strip, rule, at);
+            auto const units   = detail::units_of<Overflow, T, element>(rows.of[h][0], rows.of[h][each - 1],
+                                                                      by.of_now, by.of_next);
             KVLOOM_UNROLL
             for (int r = 0; r < 4; ++r) {
-                u32 const turned = wave.transpose8(unit_word<Overflow, T>(rows, h, r, scale), at);
-                if (head + h < heads) {
+                u32 const turned = wave.transpose8(units[r], at);
+                if (head + h < source.heads) {
                     wave.store(vector + r * two_dims + 4 * word, turned);
+                }
+            }
+            if (strip == 0 && word == 0 && head + h < source.heads) {
+                token_place own = where;
+                own.slot += j * each;
+                detail::record(rule, wave, own, head + h, by.of_now);
+                own.slot += each - 1;
+                if constexpr (each == 2) {
+                    detail::record(rule, wave, own, head + h, by.of_next);
                 }
             }
         }
     }
 
-    template <class Overflow, class Wave, class T, class HeadsAre, class Layout, class Scale>
+    template <class Overflow, class Wave, class T, class HeadsAre, class Cache, class Rule>
     KVLOOM_FN static void scatter(Wave wave, head_rows<T const, Dim, HeadsAre> const& source,
-                                  paged_view<Layout> const& cache, u32 lone, int origin, i64 slots, int head,
-                                  Scale const& scale, site at)
+                                  Cache const& cache, u32 lone, int origin, i64 slots, int head,
+                                  Rule const& rule, site at)
     {
         constexpr int together = Heads >= 4 ? 1 : 4 / Heads; // tokens whose loads are in flight at once
         while (lone != 0) {
             token_place where[together];
+            int token[together];
             detail::spread_row<Wave, Dim> held[together][Heads];
             KVLOOM_UNROLL
             for (int t = 0; t < together; ++t) {
                 bool const some = lone != 0;
                 int const i     = some ? count_trailing_zeros(lone) : 0;
                 lone &= lone - 1;
+                token[t]       = origin + i;
                 where[t]       = place(cache, wave.from_lane(slots, i, at));
                 where[t].valid = where[t].valid && some;
                 KVLOOM_UNROLL
                 for (int h = 0; h < Heads; ++h) {
                     bool const present = where[t].valid && head + h < source.heads;
-                    held[t][h] = detail::fetch_elements(wave, source.row(origin + i, head + h), present);
+                    held[t][h] = detail::fetch_elements(wave, source.row(token[t], head + h), present);
                 }
             }
             KVLOOM_UNROLL
             for (int t = 0; t < together; ++t) {
                 KVLOOM_UNROLL
                 for (int h = 0; h < Heads; ++h) {
-                    if (head + h < source.heads) {
+                    if (head + h < source.heads && where[t].valid) {
+                        auto const whole =
+                            detail::fetch_whole<Rule>(wave, source.row(token[t], head + h), true);
+                        auto const by = detail::quantiser_of(detail::whole_row_tile<Wave, Dim>{wave}, whole,
+                                                             head + h, rule, at);
                         detail::scatter_elements<Overflow, T>(wave, held[t][h], cache, where[t], head + h,
-                                                              scale);
+                                                              by);
+                        if (wave.lane() == 0) {
+                            detail::record(rule, wave, where[t], head + h, by);
+                        }
                     }
                 }
             }

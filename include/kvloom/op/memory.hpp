@@ -83,9 +83,10 @@ KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch(Tile tile, row_span<T, 
 /// The same for a row that nothing writes while the kernel runs, nor the kernel before it in the stream
 /// (weights).
 template <class Tile, class T, int Dim>
-KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_constant(Tile tile, row_span<T, Dim> source)
+KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_constant(Tile tile, row_span<T, Dim> source,
+                                                                  bool present = true)
 {
-    return detail::fetch_row(tile, source, true, true);
+    return detail::fetch_row(tile, source, present, true);
 }
 
 /// A row as fp32 values: fetch, then widen.

@@ -52,6 +52,24 @@ KVLOOM_FN float sum_of_squares(vec<float, chunk_size> const& x)
     return add(even, odd);
 }
 
+/// Sum of the squares of a row, in every lane of the tile: runs of 8 (sum_of_squares), then pairwise at distance
+/// 1, 2, 4, ... Every lane of the wave calls. @cost one all_reduce a part
+template <class Tile, int Dim>
+KVLOOM_FN float row_sum_of_squares(Tile tile, row<Tile, Dim> const& x, site at = site::here())
+{
+    constexpr int parts = row<Tile, Dim>::parts;
+    constexpr int held  = parts == 3 ? 4 : parts;
+    static_assert(held <= 4,
+                  "row_sum_of_squares: a lane holds at most four chunks of a row; take a wider tile");
+    vec<float, held> sums{};
+    KVLOOM_UNROLL
+    for (int k = 0; k < parts; ++k) {
+        sums[k] = sum_of_squares(x.part[k]);
+    }
+    return sum_rows<held>(
+        tile, sums, [](float sum) { return sum; }, at)[0];
+}
+
 /// 1 / sqrt(mean(x^2) + eps) of each row, in every lane of the tile; root and reciprocal correctly rounded.
 ///
 /// The squares of a row are added in runs of 8 (sum_of_squares), the runs pairwise at distance 1, 2, 4, ...;

@@ -46,7 +46,7 @@ struct put_windows
         int const first      = block.index() * window;
         for (int item = block.wave_index(); item < split::items(a.source.heads); item += Block::waves) {
             insert_values<split>(block.wave(), a.source, a.cache, first, a.count, item, slot_of,
-                                 multiplied_by{a.factor});
+                                 same_for_all<multiplied_by>{{a.factor}});
         }
     }
 };
@@ -68,7 +68,7 @@ struct put_rows
             int const head  = row % a.source.heads;
             auto const find = [&] { return place(a.cache, a.slots[token]); };
             insert_value_row(block.wave(), a.source.row(token, head), a.cache, head, find,
-                             multiplied_by{a.factor});
+                             same_for_all<multiplied_by>{{a.factor}});
         }
     }
 };

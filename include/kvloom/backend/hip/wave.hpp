@@ -224,6 +224,18 @@ struct wave
         *(global)(to) = bit_cast<access>(x);
     }
 
+    /// Adds one, atomically on the device.
+    KVLOOM_DEVICE void increment(u32* counter) const
+    {
+        using global = u32 __attribute__((address_space(1)))*;
+        __hip_atomic_fetch_add((global)(counter), 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    }
+
+    /// Arguments arrive by scalar loads, which the compiler batches.
+    template <class Args>
+    KVLOOM_DEVICE void touch_arguments(Args const&) const
+    {}
+
     /// Kernels of one stream run one after the other: nothing to wait for, nothing to release.
     KVLOOM_DEVICE void dependency() const {}
     template <class Index>

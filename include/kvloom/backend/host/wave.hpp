@@ -142,6 +142,12 @@ T read_hint(T const* from)
     return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 
+inline void count_one(u32* counter)
+{
+    check_access<u32>("increment", counter);
+    __atomic_fetch_add(counter, 1U, __ATOMIC_RELAXED);
+}
+
 inline void check_shared(gpu_thread const& self, std::size_t bytes)
 {
     if (bytes != self.home->shared.bytes()) {
@@ -297,6 +303,14 @@ struct wave
     {
         return detail::read_hint(from);
     }
+
+    /// Adds one, atomically.
+    KVLOOM_FN static void increment(u32* counter) { detail::count_one(counter); }
+
+    /// A kernel's arguments are at hand.
+    template <class Args>
+    KVLOOM_FN static void touch_arguments(Args const&)
+    {}
 
     /// Waits for the previous kernel of the stream, which here has always ended.
     KVLOOM_FN void dependency() const {}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// A kernel composed of ops normalises, rotates and stores keys in SHUFFLE pages; a plain loop checks them.
+#include "machine.hpp"
+#include <kvloom/backend/message.hpp>
+#include <kvloom/kvloom.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using kvloom::bf16;
+using kvloom::i64;
+
+constexpr int dim       = 128;
+constexpr int rotary    = 64;
+constexpr int page_size = 16;
+constexpr int pages     = 4;
+constexpr int positions = 32;
+
+using cache_layout = kvloom::shuffled_keys<bf16, dim, page_size>;
+
+struct key_args
+{
+    int tokens       = 0;
+    float eps        = 1e-6F;
+    bf16 const* gain = nullptr;
+    kvloom::angle_table<bf16> angles;
+    i64 const* positions = nullptr;
+    i64 const* slots     = nullptr;
+    kvloom::head_rows<bf16 const, dim> keys_in;
+    kvloom::paged_view<cache_layout> keys;
+};
+
+/// The kernel: a functor over a block, which names no machine.
+struct prepare_keys
+{
+    static constexpr kvloom::launch_bounds bounds = {128, 1, 1}; // threads of a block; see launch_bounds.hpp
+    struct shared
+    {};
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block const& block, key_args const& a) const
+    {
+        auto const tile = kvloom::tile<16, kvloom::rotary<rotary>>(block); // 16 lanes hold a row of 128
+        auto const gain = kvloom::load(tile, kvloom::row_span<bf16 const, dim>{a.gain});
+        for (auto const [token, live] : kvloom::adjacent_tokens(block, tile, a.tokens)) {
+            auto const turn = kvloom::load_angles(tile, a.angles, a.positions[token]);
+            auto key        = kvloom::load(tile, a.keys_in.row(token, 0));
+            key             = kvloom::rms_norm(tile, key, kvloom::one_plus(gain), a.eps);
+            key             = kvloom::rope_neox(tile, key, turn);
+            kvloom::insert(tile, a.keys, kvloom::place(a.keys, live ? a.slots[token] : -1), 0, key);
+        }
+    }
+};
+
+/// What goes in.
+struct inputs
+{
+    std::vector<bf16> rows;
+    std::vector<bf16> gain;
+    std::vector<bf16> angles; ///< [position][cos of 32 | sin of 32]
+    std::vector<i64> position;
+    std::vector<i64> slot;
+
+    int tokens() const { return int(slot.size()); }
+};
+
+inputs make_inputs()
+{
+    std::mt19937 random(1);
+    std::uniform_real_distribution<float> uniform(-2.0F, 2.0F);
+    inputs in;
+    constexpr int tokens = 21;
+    for (int i = 0; i < tokens * dim; ++i) {
+        in.rows.push_back(kvloom::encode<bf16>(uniform(random)));
+    }
+    for (int d = 0; d < dim; ++d) {
+        in.gain.push_back(kvloom::encode<bf16>(0.25F * uniform(random)));
+    }
+    for (int p = 0; p < positions; ++p) {
+        for (int i = 0; i < rotary; ++i) {
+            double const angle = p * std::pow(1e4, -2.0 * (i % (rotary / 2)) / rotary);
+            in.angles.push_back(
+                kvloom::encode<bf16>(float(i < rotary / 2 ? std::cos(angle) : std::sin(angle))));
+        }
+    }
+    for (int t = 0; t < tokens; ++t) {
+        in.position.push_back(t * 13 % positions);
+        in.slot.push_back(t == 5 ? -1 : 3 + 2 * t); // token 5 has no place in the cache
+    }
+    return in;
+}
+
+/// A token's key as the formula has it, in double precision.
+std::vector<double> expected_key(inputs const& in, int const token)
+{
+    std::vector<double> key(dim);
+    double squares = 0;
+    for (int d = 0; d < dim; ++d) {
+        key[d] = kvloom::decode(in.rows[token * dim + d]);
+        squares += key[d] * key[d];
+    }
+    for (int d = 0; d < dim; ++d) {
+        key[d] *= (1.0 + kvloom::decode(in.gain[d])) / std::sqrt(squares / dim + 1e-6);
+    }
+    bf16 const* const turn = in.angles.data() + in.position[token] * rotary;
+    for (int d = 0; d < rotary / 2; ++d) {
+        double const cosine = kvloom::decode(turn[d]);
+        double const sine   = kvloom::decode(turn[rotary / 2 + d]);
+        double const low    = key[d];
+        double const high   = key[d + rotary / 2];
+        key[d]              = low * cosine - high * sine;
+        key[d + rotary / 2] = high * cosine + low * sine;
+    }
+    return key;
+}
+
+/// Half a step of bf16 at this magnitude, and a little for what fp32 arithmetic rounds.
+double tolerance(double const exact)
+{
+    return std::ldexp(1.0, std::ilogb(std::max(std::fabs(exact), 1e-30)) - 8) + 4e-6;
+}
+
+template <class Stream>
+bool compose_on(char const* const machine, Stream const& stream, inputs const& in)
+{
+    bf16 const untouched{0x5a5a};
+    compose::array<bf16> const rows(in.rows);
+    compose::array<bf16> const gain(in.gain);
+    compose::array<bf16> const angles(in.angles);
+    compose::array<i64> const position(in.position);
+    compose::array<i64> const slot(in.slot);
+    compose::array<bf16> const cache(std::vector<bf16>(pages * cache_layout::elements, untouched));
+
+    key_args args;
+    args.tokens               = in.tokens();
+    args.gain                 = gain.data();
+    args.angles               = {angles.data(), positions, rotary};
+    args.positions            = position.data();
+    args.slots                = slot.data();
+    args.keys_in.data         = rows.data();
+    args.keys_in.heads        = 1;
+    args.keys_in.token_stride = dim;
+    args.keys.data            = cache.data();
+    args.keys.pages           = pages;
+    args.keys.heads           = 1;
+    args.keys.page_stride     = cache_layout::elements;
+
+    constexpr int blocks         = 3;
+    kvloom::status const outcome = launch(stream, prepare_keys{}, args, blocks);
+    if (!outcome.ok()) {
+        throw std::runtime_error(message(outcome));
+    }
+
+    std::vector<bf16> left = cache.values();
+    int compared           = 0;
+    int wrong              = 0;
+    for (int t = 0; t < in.tokens(); ++t) {
+        if (in.slot[t] < 0) {
+            continue;
+        }
+        std::vector<double> const key = expected_key(in, t);
+        for (int d = 0; d < dim; ++d) {
+            bf16& stored = left[in.slot[t] / page_size * cache_layout::elements
+                                + cache_layout::offset(int(in.slot[t] % page_size), d)];
+            ++compared;
+            wrong += std::fabs(kvloom::decode(stored) - key[d]) <= tolerance(key[d]) ? 0 : 1;
+            stored = untouched;
+        }
+    }
+    long const strays =
+        std::count_if(left.begin(), left.end(), [&](bf16 const value) { return value != untouched; });
+    std::printf("%s: %d keys of %d elements, %d compared with a plain loop in double precision, %d wrong;\n"
+                "elements written that no token owns: %ld\n",
+                machine, in.tokens() - 1, dim, compared, wrong, strays);
+    return wrong == 0 && strays == 0;
+}
+
+} // namespace
+
+int main()
+{
+    if (!compose::has_machine()) {
+        std::puts("SKIPPED: no GPU");
+        return 77;
+    }
+    try {
+        inputs const in = make_inputs();
+        bool good       = true;
+        compose::on_each_machine([&](char const* const machine, auto const& stream) {
+            good = compose_on(machine, stream, in) && good;
+        });
+        return good ? 0 : 1;
+    } catch (std::exception const& error) {
+        std::fprintf(stderr, "compose: %s\n", error.what());
+        return 1;
+    }
+}
