@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The fused insert: time, bytes, and share of a copy of equal bytes measured in the same run, cold, in chains
-// of launches.
-#include "kvloom/kernel/qk_norm_rope_insert.hpp"
+// The fused insert, and its steps as kernels of their own: time, bytes, and share of a copy of equal bytes measured in
+// the same run, cold, in chains of launches.
+#include "kvloom/kernel/unfused.hpp"
 #include "support/device.hpp"
 #include "support/traffic.hpp"
 
@@ -36,6 +36,45 @@ struct fp8_static : fp8_unit
     using numerics                    = kvloom::contract::aiter_static;
 };
 
+struct fp8_head : fp8_unit
+{
+    static constexpr char const* name = "fp8_head";
+    struct numerics : kvloom::contract::aiter_static
+    {
+        static constexpr kvloom::scale_shape scales = kvloom::scale_shape::head;
+    };
+};
+
+struct fp8_token : fp8_unit
+{
+    static constexpr char const* name = "fp8_token";
+    using numerics                    = kvloom::contract::aiter_per_token;
+};
+
+struct bf16_rows : bf16_cache
+{
+    static constexpr char const* name = "bf16_rows";
+    using cache                       = kvloom::token_cache<bf16>;
+};
+
+struct fp8_rows : fp8_unit
+{
+    static constexpr char const* name = "fp8_rows";
+    using cache                       = kvloom::token_cache<kvloom::fp8_e4m3>;
+};
+
+struct bf16_transposed : bf16_cache
+{
+    static constexpr char const* name = "bf16_transposed";
+    using cache                       = kvloom::transposed_cache<bf16>;
+};
+
+struct bf16_packed : bf16_cache
+{
+    static constexpr char const* name = "bf16_packed";
+    using cache                       = kvloom::packed_cache<kvloom::shuffled_cache<bf16>>;
+};
+
 struct heads
 {
     char const* name;
@@ -65,7 +104,9 @@ struct scene
           index_q(std::size_t(tokens) * h.sections.index_q * dim), gains(4 * dim),
           angles(std::size_t(positions) * 64), keys(std::size_t(pages) * h.sections.kv * 16 * dim),
           values(std::size_t(pages) * h.sections.kv * 16 * dim), index_keys(std::size_t(pages) * 16 * dim),
-          scales(std::vector<float>{0.7F, 1.3F}), position(tokens), slot(tokens)
+          scales(std::vector<float>(16, 0.7F)),
+          found(types::found_scales ? std::size_t(2) * pages * h.sections.kv * 16 : 16), position(tokens),
+          slot(tokens), k_out(std::size_t(tokens) * (h.sections.kv + 1) * dim)
     {
         fill(on, rows, 3);
         fill(on, angles, 4);
@@ -112,20 +153,73 @@ struct scene
         a.slot_count       = count;
         a.index_slots      = slot.data() + from;
         a.index_slot_count = count;
-        a.keys             = {keys.data(), pages, s.kv, i64(s.kv) * 16 * dim};
-        a.values           = {values.data(), pages, s.kv, i64(s.kv) * 16 * dim};
-        a.index_keys       = {index_keys.data(), pages, 1, 16 * dim};
-        a.key_scale        = scales.data();
-        a.value_scale      = scales.data() + 1;
+        set_caches(a);
         return a;
+    }
+
+    /// Caches and scales: K and V each in a storage of their own.
+    template <class Args>
+    void set_caches(Args& a) const
+    {
+        int const kv = shape.sections.kv;
+        a.keys       = {keys.data(), pages, kv, i64(kv) * 16 * dim};
+        a.values     = {values.data(), pages, kv, i64(kv) * 16 * dim};
+        if (kvloom::strided_tokens_v<typename types::keys>) { // NHD
+            a.keys.head_stride = a.values.head_stride = dim;
+            a.keys.token_stride = a.values.token_stride = i64(kv) * dim;
+        }
+        a.keys.block_stride = a.values.block_stride = a.keys.page_stride * a.keys.block_pages;
+        a.index_keys                                = {index_keys.data(), pages, 1, 16 * dim};
+        a.key_scale                                 = scales.data();
+        a.value_scale                               = scales.data() + 8;
+        a.key_scales                                = kvloom::page_scales(found.data(), kv, 16);
+        a.value_scales = kvloom::page_scales(found.data() + i64(pages) * kv * 16, kv, 16);
+    }
+
+    /// The same call by kernels of their own: norm and RoPE, then K and V, then the index key.
+    void launch_unfused(int count, int set) const
+    {
+        auto const a     = args(count, set);
+        auto const& s    = shape.sections;
+        i64 const stride = i64(s.kv + 1) * dim;
+        bf16* const out  = k_out.data() + i64(set) * count * stride;
+
+        typename kvloom::qk_norm_rope<Problem>::args norm;
+        norm.tokens = count;
+        norm.q = a.q, norm.k = a.k, norm.index_q = a.index_q, norm.index_k = a.index_k;
+        norm.q_gain = a.q_gain, norm.k_gain = a.k_gain;
+        norm.index_q_gain = a.index_q_gain, norm.index_k_gain = a.index_k_gain;
+        norm.angles      = a.angles;
+        norm.positions   = a.positions;
+        norm.q_out       = a.q_out;
+        norm.index_q_out = a.index_q_out;
+        norm.k_out       = {out, s.kv, stride};
+        norm.index_k_out = {out + i64(s.kv) * dim, 1, stride};
+        require(kvloom::qk_norm_rope<Problem>::launch(on.stream(), norm));
+
+        typename kvloom::reshape_and_cache<Problem>::args cache;
+        cache.tokens = cache.slot_count = count;
+        cache.k                         = {out, s.kv, stride};
+        cache.v                         = a.v;
+        cache.slots                     = a.slots;
+        set_caches(cache);
+        require(kvloom::reshape_and_cache<Problem>::launch(on.stream(), cache));
+
+        typename kvloom::index_insert<Problem>::args index;
+        index.tokens = index.index_slot_count = count;
+        index.index_k                         = {out + i64(s.kv) * dim, 1, stride};
+        index.index_slots                     = a.index_slots;
+        index.index_keys                      = a.index_keys;
+        require(kvloom::index_insert<Problem>::launch(on.stream(), index));
     }
 
     /// The fewest bytes: each input read once, each output written once.
     double bytes(int count) const
     {
-        auto const& s       = shape.sections;
-        double const dense  = 2.0 * double(row) + 2.0 * dim * (s.q + s.index_q + 1) + 2.0 * 64 + 16;
-        double const caches = 2.0 * s.kv * dim * sizeof(element);
+        auto const& s      = shape.sections;
+        double const dense = 2.0 * double(row) + 2.0 * dim * (s.q + s.index_q + 1) + 2.0 * 64 + 16;
+        double const caches =
+            2.0 * s.kv * (dim * sizeof(element) + (types::found_scales ? sizeof(float) : 0));
         return count * (dense + caches);
     }
 
@@ -135,12 +229,13 @@ struct scene
     memory<bf16> rows, q, index_q, gains, angles;
     memory<element> keys, values;
     memory<bf16> index_keys;
-    memory<float> scales;
+    memory<float> scales, found;
     memory<i64> position, slot;
+    memory<bf16> k_out;
 };
 
 template <class Problem>
-void insert_rows(benchmark::State& state, scene<Problem>& s, pattern p, int count)
+void insert_rows(benchmark::State& state, scene<Problem>& s, pattern p, int count, bool fused)
 {
     s.arrange(p);
     double const bytes = s.bytes(count);
@@ -151,7 +246,11 @@ void insert_rows(benchmark::State& state, scene<Problem>& s, pattern p, int coun
     double time        = 0;
     for ([[maybe_unused]] auto const& _ : state) {
         time = s.on.seconds(std::max(sets, 2), [&](int i) {
-            require(kvloom::qk_norm_rope_insert<Problem>::launch(s.on.stream(), s.args(count, i % sets)));
+            if (fused) {
+                require(kvloom::qk_norm_rope_insert<Problem>::launch(s.on.stream(), s.args(count, i % sets)));
+            } else {
+                s.launch_unfused(count, i % sets);
+            }
         });
         state.SetIterationTime(time);
     }
@@ -164,10 +263,11 @@ void insert_rows(benchmark::State& state, scene<Problem>& s, pattern p, int coun
     }
 }
 
+/// Every pattern and number of tokens of one shape; one scene for all of them, made when the first runs and let go
+/// with the last.
 template <class Problem>
-void add(heads const& h)
+void add(heads const& h, bool fused = true)
 {
-    // One scene a shape, made when its first benchmark runs and let go with its last.
     auto const shared = std::make_shared<std::unique_ptr<scene<Problem>>>();
     for (pattern const p : {pattern::consecutive, pattern::from_slot_5, pattern::random}) {
         for (int const count : {1, 8, 64, 512, 4096, 16384}) {
@@ -175,13 +275,14 @@ void add(heads const& h)
                 continue;
             }
             bool const last        = p == pattern::random && (count == 16384 || !device::real);
-            std::string const name = std::string("qk_norm_rope_insert/") + Problem::name + "/" + h.name + "/"
-                                     + pattern_names[int(p)] + "/T" + std::to_string(count);
+            std::string const name = std::string(fused ? "qk_norm_rope_insert/" : "unfused/") + Problem::name
+                                     + "/" + h.name + "/" + pattern_names[int(p)] + "/T"
+                                     + std::to_string(count);
             auto const run = [=](benchmark::State& state) {
                 if (*shared == nullptr) {
                     *shared = std::make_unique<scene<Problem>>(h);
                 }
-                insert_rows<Problem>(state, **shared, p, count);
+                insert_rows<Problem>(state, **shared, p, count, fused);
                 if (last) {
                     shared->reset();
                 }
@@ -202,7 +303,15 @@ int main(int argc, char** argv)
         add<bf16_cache>(h);
         add<fp8_unit>(h);
         add<fp8_static>(h);
+        add<fp8_token>(h);
+        add<bf16_cache>(h, false);
     }
+    add<fp8_unit>(shapes[0], false);
+    add<fp8_head>(shapes[0]);
+    add<bf16_rows>(shapes[0]);
+    add<fp8_rows>(shapes[0]);
+    add<bf16_transposed>(shapes[0]);
+    add<bf16_packed>(shapes[0]);
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
         return 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compiles the device headers, and the kernels of a folder, with NVRTC or hipRTC; neither needs a GPU.
+"""Compiles the device headers, all and each alone, and a folder's kernels with NVRTC or hipRTC; neither needs a GPU.
 
 rtc.py --kind nvrtc|hiprtc --compiler PATH --arch NAME --include DIR [FOLDER]
 --compiler is the ahead-of-time compiler, beside which the library is looked for. Exit status 77 where there is none.
@@ -81,6 +81,8 @@ def main():
     headers = [h for h in headers if "/backend/" not in h and not h.endswith("_validate.hpp")]
     probe = 'extern "C" __global__ void probe(int* out) { *out = 1; }\n'
     programs = {"every device header": "".join(f'#include "{h}"\n' for h in headers) + probe}
+    for header in headers:
+        programs[f"{header} alone"] = f'#include "{header}"\n' * 2 + probe
     for source in sorted(options.folder.glob("*.cpp")) if options.folder else []:
         programs[source.name] = source.read_text()
 

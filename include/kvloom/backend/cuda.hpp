@@ -23,7 +23,8 @@ struct block
     KVLOOM_DEVICE int index() const { return int(blockIdx.x); }
     KVLOOM_DEVICE int count() const { return int(gridDim.x); }
     KVLOOM_DEVICE int thread() const { return int(threadIdx.x); }
-    KVLOOM_DEVICE int wave_index() const { return int(threadIdx.x) / wave_type::size; }
+    /// From lane 0, so that the compiler knows it to be the same for all lanes: uniform registers and branches.
+    KVLOOM_DEVICE int wave_index() const { return __shfl_sync(~0U, int(threadIdx.x) / wave_type::size, 0); }
     KVLOOM_DEVICE wave_type wave() const { return {}; }
     KVLOOM_DEVICE void barrier(site = site::here()) const { __syncthreads(); }
 
@@ -70,7 +71,7 @@ inline arch_id arch_of(stream const&)
 template <class Kernel, class Args>
 status launch(stream const& on, Kernel, Args const& args, i64 blocks)
 {
-    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares `bounds` and `struct shared`");
+    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares bounds and struct shared");
     if (blocks == 0) {
         return {};
     }

@@ -88,7 +88,7 @@ inline arch_id arch_of(stream const&)
 template <class Kernel, class Args>
 status launch(stream const& on, Kernel, Args const& args, i64 blocks)
 {
-    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares `bounds` and `struct shared`");
+    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares bounds and struct shared");
     if (blocks == 0) {
         return {};
     }

@@ -48,17 +48,21 @@ struct token_scaling
     /// Whether the largest magnitude is taken after the row was rounded to the activation type.
     static constexpr bool through_activation = false;
 
-    KVLOOM_FN static divided_by quantiser(float dequant_scale) { return divided_by{dequant_scale}; }
+    KVLOOM_FN static divided_by_own_scale quantiser(float dequant_scale)
+    {
+        return divided_by_own_scale{dequant_scale};
+    }
 };
 
-/// The dequant scale that `Rule` gives a row by its largest magnitude; `limit` is what that becomes.
-template <class Rule>
-KVLOOM_FN float found_scale(float largest, float limit)
+/// The dequant scale that `Rule` gives a row by its largest magnitude; Limit::value is what that becomes.
+template <class Rule, class Limit>
+KVLOOM_FN float found_scale(float largest)
 {
     if (Rule::least == 0.0F && largest == 0.0F) {
         return Rule::of_zeros;
     }
-    return divide(between(largest, Rule::least, numeric<float>::largest), limit);
+    float const clipped = between(largest, Rule::least, numeric<float>::largest);
+    return clipped < 0x1p-100F ? divide(clipped, Limit::value) : divided_by_constant<Limit>(clipped);
 }
 
 /// Whether K and V have one given scale each, or one for each head.

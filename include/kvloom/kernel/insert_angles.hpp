@@ -77,10 +77,12 @@ struct token_angles
     bool inside = !types::turns; ///< whether the position lies in the table; known after settle()
     kept stored{};
 
-    KVLOOM_FN void read_hint()
+    KVLOOM_FN void read_hint([[maybe_unused]] bool early)
     {
         if constexpr (guesses) {
-            guessed = tile.wave.load_hint(args.positions + token);
+            if (early) {
+                guessed = tile.wave.load_hint(args.positions + token);
+            }
         }
     }
 
@@ -88,7 +90,7 @@ struct token_angles
     {
         if constexpr (guesses) {
             if (in_table<Problem>(args, guessed)) {
-                stored = fetch_angles<pairs>(tile, args.angles, guessed);
+                stored = fetch_angles_early<pairs>(tile, args.angles, guessed);
             }
         }
     }

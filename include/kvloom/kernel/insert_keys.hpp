@@ -14,42 +14,82 @@ namespace detail {
 template <class Problem>
 struct key_rows
 {
-    using types = insert_types<Problem>;
+    using types      = insert_types<Problem>;
+    using activation = typename types::activation;
 
     insert_args<Problem> const& args;
 
-    KVLOOM_FN int values() const { return types::values_by_rows ? args.v.heads : 0; }
-    KVLOOM_FN int first_index() const { return args.k.heads + values(); }
-    KVLOOM_FN int index_queries() const { return types::index::present ? args.index_q.heads : 0; }
+    KVLOOM_FN int keys() const { return args.k.heads; }
+    KVLOOM_FN int first_index() const { return keys() + (types::values_by_rows ? args.v.heads : 0); }
+    KVLOOM_FN int first_index_key() const
+    {
+        return first_index() + (types::index::present ? args.index_q.heads : 0);
+    }
     KVLOOM_FN int count() const
     {
-        return first_index() + index_queries() + (types::index::present ? args.index_k.heads : 0);
+        return first_index_key() + (types::index::present ? args.index_k.heads : 0);
     }
 
     KVLOOM_FN row_kind kind(int m) const
     {
-        if (m < args.k.heads) {
-            return row_kind::key;
+        if (types::index::present && m >= first_index()) {
+            return m < first_index_key() ? row_kind::index_query : row_kind::index_key;
         }
-        if (m < first_index()) {
-            return row_kind::value;
-        }
-        return m < first_index() + index_queries() ? row_kind::index_query : row_kind::index_key;
+        return types::values_by_rows && m >= keys() ? row_kind::value : row_kind::key;
     }
 
-    /// The number of row m among those of its kind.
-    KVLOOM_FN int head(int m) const
+    /// The number of row m among those of its kind, and what is chosen by its kind.
+    KVLOOM_FN int head(int m) const { return m - pick<int>(m, 0, keys(), first_index(), first_index_key()); }
+    template <class T>
+    KVLOOM_FN T pick(int m, T key, [[maybe_unused]] T value, [[maybe_unused]] T index_query,
+                     [[maybe_unused]] T index_key) const
     {
-        return m < args.k.heads                      ? m
-               : m < first_index()                   ? m - args.k.heads
-               : m < first_index() + index_queries() ? m - first_index()
-                                                     : m - first_index() - index_queries();
+        T chosen = key;
+        if constexpr (types::values_by_rows) {
+            chosen = m >= keys() ? value : chosen;
+        }
+        if constexpr (types::index::present) {
+            chosen = m >= first_index() ? index_query : chosen;
+            chosen = m >= first_index_key() ? index_key : chosen;
+        }
+        return chosen;
     }
+};
 
-    /// Whether row m of a token is there to be read.
-    KVLOOM_FN bool present(int m, int token) const
+/// Where a token's rows of each kind begin, row 0 of the list as if it were of that kind, and the tokens of which
+/// they are read: padding's k, v and index_k are not, unless keys leave densely.
+template <class Problem>
+struct key_sources
+{
+    using types      = insert_types<Problem>;
+    using activation = typename types::activation;
+
+    key_rows<Problem> list;
+    activation const* k;
+    activation const* v;
+    activation const* index_q;
+    activation const* index_k;
+
+    KVLOOM_FN key_sources(key_rows<Problem> rows, int token)
+        : list(rows), k(rows.args.k.row(token, 0).data),
+          v(rows.args.v.row(token, 0).data - rows.args.v.ahead(rows.keys())),
+          index_q(rows.args.index_q.row(token, 0).data - rows.args.index_q.ahead(rows.first_index())),
+          index_k(rows.args.index_k.row(token, 0).data - rows.args.index_k.ahead(rows.first_index_key()))
+    {}
+
+    /// Row m of a token, zeros where it is not there to be read.
+    template <class Tile>
+    KVLOOM_FN stored_row<activation, Tile, types::dim> fetch(Tile tile, int m, int token) const
     {
-        return m < count() && token < args.tokens && row_at_hand<Problem>{args, kind(m)}.wanted(token);
+        auto const& args = list.args;
+        auto const* const from =
+            list.pick(m, k, v, index_q, index_k)
+            + list.pick(m, args.k.ahead(m), args.v.ahead(m), args.index_q.ahead(m), args.index_k.ahead(m));
+        int const cached  = Problem::keys_out ? args.tokens : args.slot_count;
+        int const indexed = Problem::keys_out ? args.tokens : args.index_slot_count;
+        int const limit = m < list.count() ? list.pick(m, cached, args.slot_count, args.tokens, indexed) : 0;
+        return kvloom::fetch(tile, row_span<activation const, types::dim>{from},
+                             token < limit && token < args.tokens);
     }
 };
 
@@ -97,15 +137,24 @@ struct key_token
         }
     }
 
-    /// Norm and rotation of a loaded row of kind `at_hand`; `r` where each row has its own mean square.
+    /// Norm and rotation of row m of the list as loaded; `r` where each row has its own mean square.
     template <class Stored>
-    KVLOOM_FN row<Tile, Problem::head_dim> prepare(row_at_hand<Problem> const& at_hand, Stored const& stored,
-                                                   int head, float r, site at) const
+    KVLOOM_FN row<Tile, Problem::head_dim> prepare(key_rows<Problem> const& list, int m, Stored const& stored,
+                                                   float r, site at) const
     {
-        using types     = insert_types<Problem>;
-        auto const gain = stored_gain<Problem, Tile>::fetch(tile, at_hand.gain(head));
-        return with_kind<Problem>(at_hand.kind, [&](auto of) {
-            using norm         = typename types::template norm_of<of.value>;
+        using types         = insert_types<Problem>;
+        using activation    = typename types::activation;
+        row_kind const kind = list.kind(m);
+        activation const* weights =
+            list.pick(m, args.k_gain, args.v_gain, args.index_q_gain, args.index_k_gain);
+        return with_kind<Problem>(kind, [&](auto of) {
+            using norm = typename types::template norm_of<of.value>;
+            if constexpr (!types::template weighted<norm>) {
+                weights = nullptr;
+            } else if constexpr (types::template over_vector_of<of.value>) {
+                weights += m * types::dim; // k comes first in the list
+            }
+            auto const gain    = stored_gain<Problem, Tile>::fetch(tile, weights);
             float const factor = types::template over_vector_of<of.value> ? key_vector : r;
             auto const y =
                 normalised<Problem, norm>(tile, widen(stored), factor, gain.template factor<norm>());
@@ -115,6 +164,30 @@ struct key_token
                 return rotated<Problem>(tile, y, turn, at);
             }
         });
+    }
+
+    /// Dense outputs of a row: index queries, and keys where the problem has them out.
+    KVLOOM_FN void put_dense(row_kind kind, int head, row<Tile, Problem::head_dim> const& y) const
+    {
+        using types = insert_types<Problem>;
+        if (!live) {
+            return;
+        }
+        if constexpr (types::index::present) {
+            if (kind == row_kind::index_query) {
+                put_index_query(tile, args, token, head, y);
+            }
+            if constexpr (Problem::keys_out) {
+                if (kind == row_kind::index_key) {
+                    store(tile, args.index_k_out.row(token, head), y);
+                }
+            }
+        }
+        if constexpr (Problem::keys_out) {
+            if (kind == row_kind::key) {
+                store(tile, args.k_out.row(token, head), y);
+            }
+        }
     }
 
     /// A row into its cache, with its scale where it has one.
@@ -163,18 +236,14 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     bool const live     = token < args.tokens;
     int const safe      = live ? token : args.tokens - 1;
     auto const list     = key_rows<Problem>{args};
-    auto const at_hand  = [&](int m) {
-        return row_at_hand<Problem>{args, m < list.count() ? list.kind(m) : list.kind(0)};
-    };
 
     token_angles<Problem, tile_type> position{tile, args, safe};
     wave.dependency();
     stored_row<activation, tile_type, types::dim> stored[count];
+    key_sources<Problem> const sources(list, safe);
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
-        int const m     = part * count + i;
-        bool const some = list.present(m, token);
-        stored[i]       = fetch(tile, at_hand(m).source().row(safe, some ? list.head(m) : 0), some);
+        stored[i] = sources.fetch(tile, part * count + i, token);
     }
     key_token<Problem, tile_type> own{tile, args, token, live};
     own.load_slots();
@@ -202,9 +271,10 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
         }
         row_kind const kind = list.kind(m);
         int const head      = list.head(m);
-        auto const y        = own.prepare(at_hand(m), stored[i], head, r[i], at);
-        if (live) {
-            put_dense(tile, at_hand(m), token, head, own.inside ? y : row<tile_type, types::dim>{}, 1.0F);
+        auto const y        = own.prepare(list, m, stored[i], r[i], at);
+        own.put_dense(kind, head, y);
+        if (!own.inside) {
+            own.put_dense(kind, head, {});
         }
         if constexpr (!types::found_scales) {
             float const* const scales = kind == row_kind::key ? args.key_scale : args.value_scale;

@@ -69,12 +69,6 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
     auto const put = [&](int i, row<tile_type, types::dim> const& y) {
         put_query<Problem>(tile, {target.data + args.q_out.ahead(i * tile_type::per_wave)}, y, scale);
     };
-    if (!position.inside) {
-        for (int i = 0; i < batches * count; ++i) {
-            put(i, row<tile_type, types::dim>{});
-        }
-        return;
-    }
     float whole = 1.0F;
     if constexpr (over_vector) {
         whole = vector_factor(tile, args.q, token, args.eps, at);
@@ -119,6 +113,12 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
             step(batch);
         }
     }
+    // Behind the loop: a way out ahead of it would let the compiler move the rows' loads behind the position's.
+    if (!position.inside) {
+        for (int i = 0; i < batches * count; ++i) {
+            put(i, row<tile_type, types::dim>{});
+        }
+    }
 }
 
 } // namespace detail
@@ -140,7 +140,6 @@ struct insert_long
         auto const& args      = launch.args;
         auto const& plan      = launch.plan;
         auto const wave       = block.wave();
-        wave.touch_arguments(launch);
         wave.release_dependents();
         i64 const wide = i64(block.index()) * Block::waves + block.wave_index();
         if (wide >= plan.waves) {
@@ -151,7 +150,8 @@ struct insert_long
         int item        = int(wide) - tile * int(plan.by_tile.divisor);
         if (item < plan.value_items) {
             if constexpr (!types::values_by_rows) {
-                put_values<types::whole_values ? 1 : tuning.value_heads>(wave, args, first, item, plan);
+                put_values<types::whole_values ? 1 : tuning.value_heads,
+                           types::whole_values ? tuning.whole_width : 1>(wave, args, first, item, plan);
             }
             return;
         }
@@ -178,17 +178,17 @@ struct insert_long
         } else {
             int const done = plan.batches * tiles * types::rows_at_once;
             int const head = done + (segment - plan.query_items) * tiles + wave.lane() / types::lanes;
-            detail::insert_one_row(wave, args, row_kind::query, token, head);
+            detail::insert_one_row(wave, args, detail::kind_constant<row_kind::query>{}, token, head, false);
         }
     }
 
 private:
-    template <int Heads, class Wave>
+    template <int Heads, int Width, class Wave>
     KVLOOM_FN static void put_values(Wave wave, insert_args<Problem> const& args, int first, int item,
                                      insert_plan const& plan)
     {
         using types          = insert_types<Problem>;
-        using split          = value_split<Wave, types::dim, Heads>;
+        using split          = value_split<Wave, types::dim, Heads, Width>;
         constexpr int window = split::template window<typename types::element>;
         int const group      = quotient(item, plan.by_value);
         int const start      = first + group * window;

@@ -17,7 +17,10 @@ struct insert_tuning
     bool unroll     = true; ///< the batches of an item are straight-line code
     bool strips     = true; ///< V runs are turned in strips by matrix transposes, else a tile of lanes a head
     int value_heads = 2;    ///< heads of a value item where V runs are turned in strips
+    int whole_width =
+        2; ///< strips of a value item, then of one head, where V's rows are looked at as a whole
     int wide_heads  = 16;   ///< query heads from which the wide shape pays
+    i64 early_waves = 2640; ///< waves of a short launch up to which angles are guessed early
     i64 short_rows  = 4096; ///< tokens x query heads (at least 8) up to which a row a tile is faster
     int tile_tokens = 16;   ///< tokens whose items lie together in the grid
 };
@@ -43,6 +46,7 @@ KVLOOM_FN constexpr insert_tuning insert_tuning_for(arch_id arch, insert_shape s
     } else if (shape == insert_shape::long_narrow) {
         tuning.batches     = 1;
         tuning.value_heads = 1;
+        tuning.whole_width = 1;
     }
     return tuning;
 }
@@ -83,6 +87,7 @@ struct insert_plan
     divider by_key;
     divider by_token;
     insert_shape shape = insert_shape::short_rows;
+    bool early         = false; ///< guess angles ahead of dependency()
 };
 
 KVLOOM_FN constexpr int ceil_divide(int n, int d)
@@ -108,6 +113,7 @@ KVLOOM_FN constexpr insert_plan short_insert_plan(insert_sizes const& sizes, ins
                       + ceil_divide(sizes.index_heads, tiles) + sizes.index_keys;
     plan.by_tile = make_divider(u32(at_least_one(items)));
     plan.waves   = i64(sizes.tokens) * items;
+    plan.early   = plan.waves <= tuning.early_waves;
     return plan;
 }
 
@@ -119,7 +125,8 @@ KVLOOM_FN constexpr insert_plan long_insert_plan(insert_sizes const& sizes, inse
     int const batch_heads = tiles * sizes.rows_at_once;
     int const item_heads  = sizes.whole_rows ? 1 : tuning.value_heads;
     int const tile_heads  = at_least_one(tuning.wave / sizes.chunks);
-    int const value_parts = tuning.strips ? ceil_divide(sizes.value_heads, item_heads) * (sizes.chunks / 4)
+    int const head_items  = sizes.chunks / (sizes.whole_rows ? 4 * tuning.whole_width : 4);
+    int const value_parts = tuning.strips ? ceil_divide(sizes.value_heads, item_heads) * head_items
                                           : ceil_divide(sizes.value_heads, tile_heads);
     int const key_rows = sizes.kv_heads + (sizes.values_by_rows ? sizes.value_heads : 0) + sizes.index_heads
                          + sizes.index_keys;

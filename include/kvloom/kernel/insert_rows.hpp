@@ -14,6 +14,8 @@ template <row_kind Kind>
 struct kind_constant
 {
     static constexpr row_kind value = Kind;
+
+    KVLOOM_FN constexpr operator row_kind() const { return Kind; }
 };
 
 /// Calls f with a constant of the row's kind; where q, k and index rows are all normalised alike, with one

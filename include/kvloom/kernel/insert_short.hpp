@@ -11,15 +11,16 @@ namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
-/// The row of which a tile prepares one head. The kind is the same for all lanes of the wave.
-template <class Problem>
+/// The row of which a tile prepares one head. `Kind` is row_kind, the same for all lanes of the wave, or a
+/// kind_constant.
+template <class Problem, class Kind = row_kind>
 struct row_at_hand
 {
     using types      = insert_types<Problem>;
     using activation = typename types::activation;
 
     insert_args<Problem> const& args;
-    row_kind kind;
+    Kind kind;
 
     KVLOOM_FN auto const& source() const
     {
@@ -94,9 +95,9 @@ struct row_at_hand
 };
 
 /// 1 / rms, norm, weights and rotation of a tile's row.
-template <class Problem, class Tile, class Stored>
+template <class Problem, class Kind, class Tile, class Stored>
 KVLOOM_FN row<Tile, Problem::head_dim>
-prepare_row(Tile tile, row_at_hand<Problem> const& at_hand, Stored const& stored,
+prepare_row(Tile tile, row_at_hand<Problem, Kind> const& at_hand, Stored const& stored,
             stored_gain<Problem, Tile> const& gain, int token, angles<Tile> const& turn, site at)
 {
     using types = insert_types<Problem>;
@@ -120,8 +121,8 @@ prepare_row(Tile tile, row_at_hand<Problem> const& at_hand, Stored const& stored
 }
 
 /// Dense outputs of a row: queries, and keys where the problem has them out.
-template <class Problem, class Tile>
-KVLOOM_FN void put_dense(Tile tile, row_at_hand<Problem> const& at_hand, int token, int head,
+template <class Problem, class Kind, class Tile>
+KVLOOM_FN void put_dense(Tile tile, row_at_hand<Problem, Kind> const& at_hand, int token, int head,
                          row<Tile, Problem::head_dim> const& y, float scale)
 {
     auto const& args = at_hand.args;
@@ -146,9 +147,10 @@ KVLOOM_FN void put_dense(Tile tile, row_at_hand<Problem> const& at_hand, int tok
 }
 
 /// A row of K, V or the index key into its cache. Every lane of the wave calls; `live` where the tile has a row.
-template <class Problem, class Tile>
-KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem> const& at_hand, i64 slot, int head, bool live,
-                            row<Tile, Problem::head_dim> const& y, float scale, [[maybe_unused]] site at)
+template <class Problem, class Kind, class Tile>
+KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem, Kind> const& at_hand, i64 slot, int head,
+                            bool live, row<Tile, Problem::head_dim> const& y, float scale,
+                            [[maybe_unused]] site at)
 {
     using types      = insert_types<Problem>;
     auto const& args = at_hand.args;
@@ -178,30 +180,28 @@ KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem> const& at_hand, i64 
     }
 }
 
-/// One row a tile, `head` of a token: the shortest chain from launch to store. Rows of one kind a wave, all by the
-/// same code, since what a wave must fetch of it counts too.
-template <class Problem, class Wave>
-KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, row_kind kind, int token, int head,
-                              site at = site::here())
+/// One row a tile, `head` of a token: the shortest chain from launch to store. Rows of one kind a wave. Whatever
+/// has no place (padding, a position outside the table) runs along and stores nothing: an early way out would let
+/// the compiler move loads behind it.
+template <class Problem, class Kind, class Wave>
+KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, Kind kind, int token, int head,
+                              bool early, site at = site::here())
 {
     using tile_type    = insert_tile<Problem, Wave>;
     auto const tile    = tile_type{wave};
-    auto const at_hand = row_at_hand<Problem>{args, kind};
+    auto const at_hand = row_at_hand<Problem, Kind>{args, kind};
 
     token_angles<Problem, tile_type> position{tile, args, token};
-    position.read_hint();
+    position.read_hint(early);
     auto const& source = at_hand.source();
     bool const live    = head < source.heads;
     int const safe     = live ? head : 0;
     auto const gain    = stored_gain<Problem, tile_type>::fetch(tile, at_hand.gain(safe));
     position.guess();
-    wave.dependency_after(position.guessed);
+    wave.dependency();
 
-    if (!at_hand.wanted(token)) {
-        return;
-    }
-    auto const stored = fetch(tile, source.row(token, safe));
-    i64 const slot    = at_hand.load_slot(wave, token);
+    auto const stored = fetch(tile, source.row(token, safe), at_hand.wanted(token));
+    i64 slot          = at_hand.load_slot(wave, token);
     float const scale = at_hand.load_scale(wave, safe);
     position.settle();
     if constexpr (Problem::faults::counted) {
@@ -214,15 +214,13 @@ KVLOOM_FN void insert_one_row(Wave wave, insert_args<Problem> const& args, row_k
                     first && kind == row_kind::index_key
                         && slot >= i64(args.index_keys.pages) * Problem::index::page_size);
     }
-    if (!position.inside) { // the same for all rows of the wave
-        if (live) {
-            put_dense(tile, at_hand, token, head, row<tile_type, Problem::head_dim>{}, scale);
-        }
-        return;
-    }
+    slot         = position.inside ? slot : -1;
     auto const y = prepare_row(tile, at_hand, stored, gain, token, widen(tile, position.stored), at);
     if (live) {
         put_dense(tile, at_hand, token, head, y, scale);
+        if (!position.inside) {
+            put_dense(tile, at_hand, token, head, row<tile_type, Problem::head_dim>{}, scale);
+        }
     }
     if (at_hand.cached()) {
         put_in_cache(tile, at_hand, slot, head, live, y, scale, at);
@@ -270,27 +268,37 @@ private:
     {
         using types         = insert_types<Problem>;
         constexpr int tiles = Wave::size / types::lanes;
-        row_kind kind       = row_kind::value;
+        int const tile      = wave.lane() / types::lanes;
+        auto const put      = [&](auto kind) {
+            detail::insert_one_row(wave, args, kind, token, part * tiles + tile, plan.early);
+        };
         if (part < plan.value_items) {
-            if constexpr (!types::values_by_rows) {
+            if constexpr (types::values_by_rows) {
+                put(detail::kind_constant<row_kind::value>{});
+            } else {
                 insert_value(wave, args, token, part);
-                return;
             }
-        } else {
-            kind = row_kind::query;
-            part -= plan.value_items;
-            if (part >= plan.query_items) {
-                kind = row_kind::key;
-                part -= plan.query_items;
-                if (types::index::present && part >= plan.key_items) {
-                    part -= plan.key_items;
-                    bool const queries = part * tiles < args.index_q.heads;
-                    kind               = queries ? row_kind::index_query : row_kind::index_key;
-                    part               = queries ? part : 0;
-                }
+            return;
+        }
+        part -= plan.value_items;
+        if (part < plan.query_items) {
+            put(detail::kind_constant<row_kind::query>{});
+            return;
+        }
+        part -= plan.query_items;
+        if (part < plan.key_items) {
+            put(detail::kind_constant<row_kind::key>{});
+            return;
+        }
+        if constexpr (types::index::present) {
+            part -= plan.key_items;
+            if (part * tiles < args.index_q.heads) {
+                put(detail::kind_constant<row_kind::index_query>{});
+            } else {
+                part = 0;
+                put(detail::kind_constant<row_kind::index_key>{});
             }
         }
-        detail::insert_one_row(wave, args, kind, token, part * tiles + wave.lane() / types::lanes);
     }
 
     template <class Wave>

@@ -47,7 +47,7 @@ template <class Problem>
 KVLOOM_FN float scale_of_row(float largest)
 {
     using types = insert_types<Problem>;
-    return found_scale<typename types::scaling>(largest, types::limit);
+    return found_scale<typename types::scaling, limit_of<Problem>>(largest);
 }
 
 /// y as it enters a cache of Element: through the activation type first where the contract says so.
@@ -145,7 +145,7 @@ KVLOOM_FN void put_query(Tile tile, row_span<typename insert_types<Problem>::que
         auto const quantiser = numerics::query_scaling::quantiser(scale);
         KVLOOM_UNROLL
         for (int k = 0; k < row<Tile, Problem::head_dim>::parts; ++k) {
-            y.part[k] = apply(quantiser, y.part[k]);
+            y.part[k] = quantiser(y.part[k]);
         }
     }
     store<typename numerics::overflow>(tile, target, y);

@@ -34,16 +34,20 @@ struct value_quantiser
     float scale; ///< as it is written, where scales are found
     Quantiser inner;
 
-    KVLOOM_FN float operator()(float value) const
+    template <int N>
+    KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
     {
         if constexpr (!is_same_v<typename types::v_norm, no_norm>) {
-            value = normalised_value(value, r);
-            if constexpr (types::numerics::keys_through_activation
-                          && !is_same_v<typename types::element, typename types::activation>) {
-                value = rotation_in<typename types::activation>::rounded(value);
+            using activation = typename types::activation;
+            constexpr bool to =
+                types::numerics::keys_through_activation && !is_same_v<typename types::element, activation>;
+            KVLOOM_UNROLL
+            for (int i = 0; i < N; ++i) {
+                float const y = normalised_value(values[i], r);
+                values[i]     = to ? rotation_in<activation>::rounded(y) : y;
             }
         }
-        return inner(value);
+        return inner(values);
     }
 
     KVLOOM_FN static float normalised_value(float value, float r)

@@ -21,6 +21,48 @@ status start_insert(Stream const& stream, Kernel kernel, insert_launch<Problem> 
     return launch(stream, kernel, work, (work.plan.waves + waves - 1) / waves);
 }
 
+/// What the plan sees of the arguments.
+template <class Problem>
+insert_sizes sizes_of(insert_args<Problem> const& a)
+{
+    using types = insert_types<Problem>;
+    insert_sizes s;
+    s.tokens         = a.tokens;
+    s.q_heads        = a.q.heads;
+    s.kv_heads       = a.k.heads;
+    s.value_heads    = a.v.heads;
+    s.index_heads    = types::index::present ? a.index_q.heads : 0;
+    s.index_keys     = types::index::present ? a.index_k.heads : 0;
+    s.values_by_rows = types::values_by_rows;
+    s.whole_rows     = types::whole_values;
+    s.window         = vector_size<typename types::element>;
+    s.chunks         = types::dim / chunk_size;
+    s.lanes          = types::lanes;
+    s.rows_at_once   = types::rows_at_once;
+    return s;
+}
+
+/// Validates, plans and starts a launch of the sections that the arguments have.
+template <class Stream, class Problem>
+status launch_insert(Stream const& stream, insert_args<Problem> const& a, needed_sections const& needed)
+{
+    status const valid = validate_insert(a, needed);
+    if (!valid.ok() || a.tokens == 0) {
+        return valid;
+    }
+    arch_id const arch = arch_of(stream);
+    insert_launch<Problem> const work{plan_insert(sizes_of(a), arch), a};
+    if (work.plan.shape == insert_shape::short_rows) {
+        return start_insert(stream, insert_short<Problem>{}, work, arch);
+    }
+    if constexpr (Stream::has_transpose) { // no other machine's plan takes the narrow shape
+        if (work.plan.shape == insert_shape::long_narrow) {
+            return start_insert(stream, insert_long<Problem, insert_shape::long_narrow>{}, work, arch);
+        }
+    }
+    return start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
+}
+
 } // namespace detail
 
 /// One launch in place of three: for each token of a projection row [q | k | v | index_q | index_k]
@@ -44,41 +86,7 @@ struct qk_norm_rope_insert
     template <class Stream>
     static status launch(Stream const& stream, args const& a)
     {
-        status const valid = validate(a);
-        if (!valid.ok() || a.tokens == 0) {
-            return valid;
-        }
-        arch_id const arch = arch_of(stream);
-        insert_launch<Problem> const work{plan_insert(sizes(a), arch), a};
-        if (work.plan.shape == insert_shape::short_rows) {
-            return detail::start_insert(stream, insert_short<Problem>{}, work, arch);
-        }
-        if constexpr (Stream::has_transpose) { // no other machine's plan takes the narrow shape
-            if (work.plan.shape == insert_shape::long_narrow) {
-                return detail::start_insert(stream, insert_long<Problem, insert_shape::long_narrow>{}, work,
-                                            arch);
-            }
-        }
-        return detail::start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
-    }
-
-    /// What the plan sees of the arguments.
-    static insert_sizes sizes(args const& a)
-    {
-        insert_sizes s;
-        s.tokens         = a.tokens;
-        s.q_heads        = a.q.heads;
-        s.kv_heads       = a.k.heads;
-        s.value_heads    = a.v.heads;
-        s.index_heads    = types::index::present ? a.index_q.heads : 0;
-        s.index_keys     = types::index::present ? a.index_k.heads : 0;
-        s.values_by_rows = types::values_by_rows;
-        s.whole_rows     = types::whole_values;
-        s.window         = vector_size<typename types::element>;
-        s.chunks         = types::dim / chunk_size;
-        s.lanes          = types::lanes;
-        s.rows_at_once   = types::rows_at_once;
-        return s;
+        return detail::launch_insert(stream, a, {});
     }
 };
 

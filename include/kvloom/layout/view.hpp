@@ -87,12 +87,17 @@ struct paged_view
     /// First element of the span of (page, head).
     KVLOOM_FN element* span(i64 page, int head) const
     {
-        element* const row = data + head * head_stride;
+        return data + page_offset(page) + head * head_stride;
+    }
+
+    /// Elements from the first page to page `page`.
+    KVLOOM_FN i64 page_offset(i64 page) const
+    {
         if constexpr (BlockPages == 1) {
-            return row + page * page_stride;
+            return page * page_stride;
         } else {
             i64 const block = i64(u64(page) / BlockPages);
-            return row + block * block_stride + (page - block * BlockPages) * page_stride;
+            return block * block_stride + (page - block * BlockPages) * page_stride;
         }
     }
 

@@ -128,9 +128,9 @@ struct angles
     vec<float, chunk_size> sine[parts > 0 ? parts : 1];
 };
 
-/// Reads the angles of a position (an i64), or of a token's section_positions; each must lie inside the table.
-/// Nothing may write the table while the kernel runs. See angles_are_vectors for its alignment.
-template <class Pairs = neox_pairs, class Tile, class T, class Positions>
+namespace detail {
+
+template <class Pairs, reading How, class Tile, class T, class Positions>
 KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions const& positions)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 2, "fetch_angles: a table holds bf16, fp16 or float");
@@ -143,11 +143,10 @@ KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions co
         if constexpr (vectors) {
             if (first < turned::dims) {
                 constexpr int words = stored.count * int(sizeof(T)) / 4;
-                using wave          = typename Tile::wave_type;
                 T const* const from = table.data + detail::position_of(positions, 0) * table.stride
                                       + Pairs::frequency(first, turned::half);
-                stored.cosine[k] = detail::load_words<wave, words>(tile.wave, from, true);
-                stored.sine[k]   = detail::load_words<wave, words>(tile.wave, from + turned::half, true);
+                stored.cosine[k] = load_words<words, How>(tile.wave, from);
+                stored.sine[k]   = load_words<words, How>(tile.wave, from + turned::half);
             }
         } else {
             KVLOOM_UNROLL
@@ -157,8 +156,8 @@ KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions co
                     int const frequency = Pairs::frequency(first + i, turned::half);
                     T const* const from =
                         table.data + detail::position_of(positions, frequency) * table.stride + frequency;
-                    bits const cosine   = tile.wave.template load_constant<bits>(from);
-                    bits const sine     = tile.wave.template load_constant<bits>(from + turned::half);
+                    bits const cosine   = read_unit<bits, How>(tile.wave, from);
+                    bits const sine     = read_unit<bits, How>(tile.wave, from + turned::half);
                     stored.cosine[k][i] = bit_cast<u32>(widen(bit_cast<T>(cosine)));
                     stored.sine[k][i]   = bit_cast<u32>(widen(bit_cast<T>(sine)));
                 }
@@ -166,6 +165,24 @@ KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions co
         }
     }
     return stored;
+}
+
+} // namespace detail
+
+/// Reads the angles of a position (an i64), or of a token's section_positions; each must lie inside the table.
+/// Nothing may write the table while the kernel runs, nor the kernel just before it in the stream. See
+/// angles_are_vectors for its alignment.
+template <class Pairs = neox_pairs, class Tile, class T, class Positions>
+KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions const& positions)
+{
+    return detail::fetch_angles<Pairs, detail::reading::constant>(tile, table, positions);
+}
+
+/// The same ahead of dependency(), for a position that is only a guess.
+template <class Pairs = neox_pairs, class Tile, class T, class Positions>
+KVLOOM_FN auto fetch_angles_early(Tile tile, angle_table<T> const& table, Positions const& positions)
+{
+    return detail::fetch_angles<Pairs, detail::reading::early>(tile, table, positions);
 }
 
 namespace detail {

@@ -10,29 +10,15 @@
 namespace kvloom {
 inline namespace v0 {
 
-namespace detail {
-
-template <class Scale>
-KVLOOM_FN vec<float, chunk_size> apply(Scale const& scale, vec<float, chunk_size> values)
-{
-    KVLOOM_UNROLL
-    for (int i = 0; i < chunk_size; ++i) {
-        values[i] = scale(values[i]);
-    }
-    return values;
-}
-
-} // namespace detail
-
 /// Writes a row as the token at `where` of head `head`: nothing where the place is not valid.
 ///
 /// A layout whose vectors run along dims takes a chunk a lane in one store (16 bytes of 16-bit elements, 8 of
 /// fp8); one whose vectors run along slots takes eight single elements a lane, so that no store touches
 /// another token's bytes. Every lane of the tile calls; lanes of one wave may name different places. @cost no
 /// communication
-template <class Overflow = saturate, class Tile, class Cache, int Dim, class Scale = as_it_is>
+template <class Overflow = saturate, class Tile, class Cache, int Dim, class Quantiser = as_it_is>
 KVLOOM_FN void insert(Tile tile, Cache const& cache, token_place where, int head,
-                      row<Tile, Dim> const& values, Scale const& scale = {})
+                      row<Tile, Dim> const& values, Quantiser const& quantiser = {})
 {
     static_assert(is_tile_v<Tile>, "insert: the first argument must be a tile");
     static_assert(is_paged_view_v<Cache>, "insert: the second argument must be a paged view");
@@ -47,7 +33,7 @@ KVLOOM_FN void insert(Tile tile, Cache const& cache, token_place where, int head
             continue;
         }
         int const first  = tile.chunk(k) * chunk_size;
-        auto const words = pack<element, Overflow>(detail::apply(scale, values.part[k]));
+        auto const words = pack<element, Overflow>(quantiser(values.part[k]));
         if constexpr (Cache::layout::vector_axis == axis::dim && Cache::layout::vector % chunk_size == 0) {
             detail::store_words(tile.wave, cache.address(where, head, first), words);
         } else {

@@ -9,11 +9,11 @@
 namespace kvloom {
 inline namespace v0 {
 
-/// How a machine turns a run of V rows into vectors: with a matrix transpose a strip of 32 dims of `Heads`
+/// How a machine turns a run of V rows into vectors: with a matrix transpose `Width` strips of 32 dims of `Heads`
 /// heads an item, without one a tile of lanes a head.
-template <class Wave, int Dim, int Heads>
+template <class Wave, int Dim, int Heads, int Width = 1>
 using value_split =
-    conditional_t<Wave::has_transpose, value_strips<Dim, Heads>, value_tiles<Wave::size, Dim>>;
+    conditional_t<Wave::has_transpose, value_strips<Dim, Heads, Width>, value_tiles<Wave::size, Dim>>;
 
 /// Writes item `item` of the window of tokens that begins at `window` (a multiple of Split::window<T>).
 ///

@@ -49,8 +49,9 @@ KVLOOM_FN void scatter_elements(Wave wave, spread_row<Wave, Dim> const& row, Cac
         u32 stored       = u32(row.bits[q]) | (two ? u32(row.bits[two ? q + 1 : q]) << 16 : 0U);
         constexpr int at = 8 * int(sizeof(element)); // bits to an element
         if constexpr (!is_same_v<element, T> || !is_same_v<Quantiser, as_it_is>) {
-            float_pair const pair = widen_pair<T>(stored);
-            stored                = narrow_pair<element, Overflow>(quantiser(pair.low), quantiser(pair.high));
+            float_pair const pair  = widen_pair<T>(stored);
+            vec<float, 2> const by = quantiser(vec<float, 2>{{pair.low, pair.high}});
+            stored                 = narrow_pair<element, Overflow>(by[0], by[1]);
         }
         int const dim = wave.lane() + q * Wave::size;
         if (Dim % Wave::size == 0 || dim < Dim) {

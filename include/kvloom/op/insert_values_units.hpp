@@ -91,17 +91,17 @@ KVLOOM_FN vec<u32, 4> units_of(vec<u32, 4> const& now, [[maybe_unused]] vec<u32,
     if constexpr (is_same_v<Element, T> && is_same_v<Quantiser, as_it_is>) {
         return now;
     } else {
+        vec<float, chunk_size> const a = of_now(unpack<T>(now));
         vec<u32, 4> units;
-        KVLOOM_UNROLL
-        for (int r = 0; r < 4; ++r) {
-            float_pair const a = widen_pair<T>(now[r]);
-            if constexpr (sizeof(Element) == 2) {
-                units[r] = narrow_pair<Element, Overflow>(of_now(a.low), of_now(a.high));
-            } else {
-                float_pair const b = widen_pair<T>(next[r]);
-                u32 const low      = narrow_pair<Element, Overflow>(of_now(a.low), of_next(b.low));
-                u32 const high     = narrow_pair<Element, Overflow>(of_now(a.high), of_next(b.high));
-                units[r]           = low | high << 16;
+        if constexpr (sizeof(Element) == 2) {
+            units = pack<Element, Overflow>(a);
+        } else {
+            vec<float, chunk_size> const b = of_next(unpack<T>(next));
+            KVLOOM_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                u32 const low  = narrow_pair<Element, Overflow>(a[2 * r], b[2 * r]);
+                u32 const high = narrow_pair<Element, Overflow>(a[2 * r + 1], b[2 * r + 1]);
+                units[r]       = low | high << 16;
             }
         }
         return units;

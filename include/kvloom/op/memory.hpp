@@ -16,8 +16,24 @@ using piece =
     conditional_t<Bytes % 16 == 0, vec<u32, 4>,
                   conditional_t<Bytes % 8 == 0, vec<u32, 2>, conditional_t<Bytes % 4 == 0, u32, u16>>>;
 
-template <class Wave, int Words>
-KVLOOM_FN vec<u32, Words> load_words(Wave wave, void const* from, bool constant)
+/// How memory is read: as what the kernel before may have written, as what nothing writes, or the latter ahead of
+/// dependency().
+enum class reading { plain, constant, early };
+
+template <class Unit, reading How, class Wave>
+KVLOOM_FN Unit read_unit(Wave wave, void const* from)
+{
+    if constexpr (How == reading::early) {
+        return wave.template load_early<Unit>(from);
+    } else if constexpr (How == reading::constant) {
+        return wave.template load_constant<Unit>(from);
+    } else {
+        return wave.template load<Unit>(from);
+    }
+}
+
+template <int Words, reading How, class Wave>
+KVLOOM_FN vec<u32, Words> load_words(Wave wave, void const* from)
 {
     using unit          = piece<Words * 4>;
     constexpr int steps = Words * 4 / int(sizeof(unit));
@@ -25,7 +41,7 @@ KVLOOM_FN vec<u32, Words> load_words(Wave wave, void const* from, bool constant)
     KVLOOM_UNROLL
     for (int i = 0; i < steps; ++i) {
         char const* const at = static_cast<char const*>(from) + i * sizeof(unit);
-        unit const got = constant ? wave.template load_constant<unit>(at) : wave.template load<unit>(at);
+        unit const got       = read_unit<unit, How>(wave, at);
         KVLOOM_UNROLL
         for (int j = 0; j < Words / steps; ++j) {
             words[i * (Words / steps) + j] = got[j];
@@ -50,9 +66,8 @@ KVLOOM_FN void store_words(Wave wave, void* to, vec<u32, Words> const& words)
     }
 }
 
-template <class Tile, class T, int Dim>
-KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_row(Tile tile, row_span<T, Dim> source, bool present,
-                                                             bool constant)
+template <reading How, class Tile, class T, int Dim>
+KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_row(Tile tile, row_span<T, Dim> source, bool present)
 {
     static_assert(is_tile_v<Tile>, "fetch: the first argument must be a tile");
     using element = remove_const_t<T>;
@@ -62,7 +77,7 @@ KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_row(Tile tile, row_span
         if (present && holds<Dim>(tile, k)) {
             constexpr int words = chunk_size * int(sizeof(T)) / 4;
             T* const at         = source.data + tile.chunk(k) * chunk_size;
-            stored.part[k]      = load_words<typename Tile::wave_type, words>(tile.wave, at, constant);
+            stored.part[k]      = load_words<words, How>(tile.wave, at);
         }
     }
     return stored;
@@ -77,7 +92,7 @@ template <class Tile, class T, int Dim>
 KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch(Tile tile, row_span<T, Dim> source,
                                                          bool present = true)
 {
-    return detail::fetch_row(tile, source, present, false);
+    return detail::fetch_row<detail::reading::plain>(tile, source, present);
 }
 
 /// The same for a row that nothing writes while the kernel runs, nor the kernel before it in the stream
@@ -86,7 +101,7 @@ template <class Tile, class T, int Dim>
 KVLOOM_FN stored_row<remove_const_t<T>, Tile, Dim> fetch_constant(Tile tile, row_span<T, Dim> source,
                                                                   bool present = true)
 {
-    return detail::fetch_row(tile, source, present, true);
+    return detail::fetch_row<detail::reading::constant>(tile, source, present);
 }
 
 /// A row as fp32 values: fetch, then widen.

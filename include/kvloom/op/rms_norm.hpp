@@ -85,7 +85,7 @@ KVLOOM_FN vec<float, Count> inverse_rms(Tile tile, rows<Tile, Dim, Count> const&
     constexpr int parts = row<Tile, Dim>::parts;
     constexpr int held  = parts == 3 ? 4 : parts;
     static_assert(held <= 4, "inverse_rms: a lane holds at most four chunks of a row; take a wider tile");
-    constexpr int rows_a_sum = Count * held <= 4 ? Count : 4 / held;
+    constexpr int rows_a_sum = Count * held <= 4 ? Count : held <= 4 ? 4 / held : 1;
     static_assert(Count % rows_a_sum == 0, "inverse_rms: the number of rows must be 1, 2 or a multiple of 4");
 
     auto const finish = [eps](float sum) {

@@ -144,6 +144,23 @@ struct wave
         return got;
     }
 
+    /// Of what nothing writes, ahead of dependency(): the assembler moves other loads behind it. Not kept in L1.
+    template <class V>
+    KVLOOM_DEVICE V load_early(void const* from) const
+    {
+        V got;
+        if constexpr (sizeof(V) == 16) {
+            asm volatile("ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(got[0]), "=r"(got[1]), "=r"(got[2]), "=r"(got[3])
+                         : "l"(from));
+        } else if constexpr (sizeof(V) == 4) {
+            asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(got) : "l"(from));
+        } else {
+            got = load_constant<V>(from);
+        }
+        return got;
+    }
+
     /// An index that the previous kernel may be about to write: to be checked after dependency().
     template <class Index>
     KVLOOM_DEVICE Index load_hint(Index const* from) const
@@ -209,21 +226,6 @@ struct wave
     {
 #if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
         asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-    }
-
-    /// The same once `hint` has arrived, so that the assembler keeps what a hint starts ahead of the wait.
-    template <class Index>
-    KVLOOM_DEVICE void dependency_after([[maybe_unused]] Index hint) const
-    {
-#if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
-        asm volatile("{\n"
-                     ".reg .pred either;\n"
-                     "setp.lt.s64 either, %0, 0;\n"
-                     "@either griddepcontrol.wait;\n"
-                     "@!either griddepcontrol.wait;\n"
-                     "}" ::"l"(i64(hint))
-                     : "memory");
 #endif
     }
 

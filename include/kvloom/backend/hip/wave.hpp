@@ -210,6 +210,12 @@ struct wave
         return load<V>(from);
     }
 
+    template <class V>
+    KVLOOM_DEVICE V load_early(void const* from) const
+    {
+        return load<V>(from);
+    }
+
     template <class Index>
     KVLOOM_DEVICE Index load_hint(Index const* from) const
     {
@@ -238,9 +244,6 @@ struct wave
 
     /// Kernels of one stream run one after the other: nothing to wait for, nothing to release.
     KVLOOM_DEVICE void dependency() const {}
-    template <class Index>
-    KVLOOM_DEVICE void dependency_after(Index) const
-    {}
     KVLOOM_DEVICE void release_dependents() const {}
 };
 

@@ -188,7 +188,7 @@ arch_id arch_of(stream<Machine> const&)
 template <class Machine, class Kernel, class Args>
 status launch(stream<Machine> const& to, Kernel const& kernel, Args const& args, i64 blocks)
 {
-    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares `bounds` and `struct shared`");
+    static_assert(is_kernel_v<Kernel>, "launch: a kernel declares bounds and struct shared");
     static_assert(std::is_trivially_copyable_v<Args>, "launch: the arguments must be trivially copyable");
     using shared_type = typename Kernel::shared;
     using bound_type  = detail::bound_kernel<Machine, Kernel, Args>;

@@ -38,7 +38,8 @@ namespace detail {
 template <class T>
 u64 to_word(T x)
 {
-    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "wave: what lanes exchange must be trivially copyable, of 4 or 8 bytes");
     u64 word = 0;
     __builtin_memcpy(&word, &x, sizeof(T));
     return word;
@@ -110,8 +111,9 @@ template <class V>
 void check_access(char const* what, void const* address)
 {
     constexpr std::size_t bytes = sizeof(V);
-    static_assert(std::is_trivially_copyable_v<V>);
-    static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16);
+    static_assert(std::is_trivially_copyable_v<V>, "access: the value must be trivially copyable");
+    static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
+                  "access: the value must have 1, 2, 4, 8 or 16 bytes");
     if (address == nullptr || reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
         fail_access(what, address, bytes);
     }
@@ -290,6 +292,13 @@ struct wave
         return detail::read_once<V>("load_constant", from);
     }
 
+    /// The same ahead of dependency().
+    template <class V>
+    KVLOOM_FN static V load_early(void const* from)
+    {
+        return detail::read_once<V>("load_early", from);
+    }
+
     /// One access of V's 1, 2, 4, 8 or 16 bytes, aligned to as many.
     template <class V>
     KVLOOM_FN static void store(void* to, V const& value)
@@ -314,9 +323,6 @@ struct wave
 
     /// Waits for the previous kernel of the stream, which here has always ended.
     KVLOOM_FN void dependency() const {}
-    template <class Index>
-    KVLOOM_FN void dependency_after(Index) const
-    {}
 
     /// Lets the next kernel of the stream begin up to its `dependency`, which here it does when this one has
     /// ended.
