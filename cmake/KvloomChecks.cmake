@@ -3,7 +3,7 @@
 # None of them needs a build.
 find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
 
-foreach(check IN ITEMS layers braces files names lists format)
+foreach(check IN ITEMS layers braces files names lists snippets format)
   set(script ${PROJECT_SOURCE_DIR}/scripts/checks/${check}.py)
   add_test(NAME check.${check} COMMAND Python3::Interpreter ${script})
   add_test(NAME check.${check}.refuses COMMAND Python3::Interpreter ${script} --self-test)

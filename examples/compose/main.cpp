@@ -40,7 +40,7 @@ struct key_args
 /// The kernel: a functor over a block, which names no machine.
 struct prepare_keys
 {
-    static constexpr kvloom::launch_bounds bounds = {128, 1, 1}; // threads of a block; see launch_bounds.hpp
+    static constexpr kvloom::launch_bounds bounds = {128, 1, 1, true}; // see launch_bounds.hpp
     struct shared
     {};
 
@@ -49,6 +49,7 @@ struct prepare_keys
     {
         auto const tile = kvloom::tile<16, kvloom::rotary<rotary>>(block); // 16 lanes hold a row of 128
         auto const gain = kvloom::load(tile, kvloom::row_span<bf16 const, dim>{a.gain});
+        tile.wave.dependency(); // from here on what the kernel before wrote may be read
         for (auto const [token, live] : kvloom::adjacent_tokens(block, tile, a.tokens)) {
             auto const turn = kvloom::load_angles(tile, a.angles, a.positions[token]);
             auto key        = kvloom::load(tile, a.keys_in.row(token, 0));

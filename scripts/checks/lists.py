@@ -5,7 +5,7 @@ import re
 
 import common
 
-TEST_FOLDERS = ("tests/unit", "tests/law", "tests/contract")
+TEST_FOLDERS = ("tests/unit", "tests/law", "tests/contract", "tests/docs")
 
 
 def brought_in(root, path, seen):

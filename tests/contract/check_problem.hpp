@@ -48,18 +48,38 @@ scene scene_of(scene_options options)
                       sizeof(typename Problem::position) == 8);
 }
 
-/// Every standard scene, and two of the long ones by the number of the problem.
+/// Every standard scene of which `chosen(index)` is true, and `longer` of the long ones, by the number of the problem.
+template <class Problem, class Chosen>
+void check_scenes(int const number, Chosen const& chosen, std::size_t const longer)
+{
+    auto const seed     = static_cast<std::uint64_t>(number);
+    auto const standard = standard_scenes(seed);
+    for (std::size_t i = 0; i < standard.size(); ++i) {
+        if (chosen(i)) {
+            check_scene<Problem>(scene_of<Problem>(standard[i]), standard[i].tokens > 33 ? 3 : 1);
+        }
+    }
+    auto const all = long_scenes(seed);
+    for (std::size_t i = 0; i < longer; ++i) {
+        check_scene<Problem>(scene_of<Problem>(all[(2 * seed + i) % all.size()]), 17);
+    }
+}
+
+/// Every standard scene, and two of the long ones.
 template <class Problem>
 void check_problem(int const number)
 {
-    auto const seed = static_cast<std::uint64_t>(number);
-    for (auto const& options : standard_scenes(seed)) {
-        check_scene<Problem>(scene_of<Problem>(options), options.tokens > 33 ? 3 : 1);
-    }
-    auto const longer = long_scenes(seed);
-    for (std::size_t i = 0; i < 2; ++i) {
-        check_scene<Problem>(scene_of<Problem>(longer[(2 * seed + i) % longer.size()]), 17);
-    }
+    check_scenes<Problem>(
+        number, [](std::size_t) { return true; }, 2);
+}
+
+/// Every third standard scene and a long one: for problems whose choices have each been tested in every scene apart.
+template <class Problem>
+void check_problem_in_part(int const number)
+{
+    auto const remainder = static_cast<std::size_t>(number % 3);
+    check_scenes<Problem>(
+        number, [&](std::size_t const i) { return i % 3 == remainder; }, 1);
 }
 
 } // namespace kvloom_test

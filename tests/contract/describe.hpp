@@ -2,6 +2,7 @@
 // A problem type in the words of the scalar model.
 #pragma once
 
+#include "contract/cover_problems.hpp"
 #include "contract/model_problems.hpp"
 #include "contract/problems.hpp"
 #include "contract/scalar_model.hpp"
@@ -57,32 +58,36 @@ void choose(scalar_model::problem& p)
     using scalar_model::scale_mode;
     auto const is = [](auto one) { return is_same_v<Numerics, decltype(one)>; };
 
-    bool const own    = is(own_numerics{});
-    bool const native = is(vllm_native{}) || is(trtllm_direct{});
-    bool const last   = is(huggingface_weights_last{});
-    bool const hf     = last || is(huggingface{});
-    bool const writer = is(aiter_per_token_writer{});
-    bool const quant  = is(aiter_quant_shuffle{});
-    bool const limit  = is(per_token_limited{});
-    bool const exact  = is(per_token_exact{});
-    bool const token  = is(aiter_per_token{}) || writer || quant || limit || exact;
-    bool const heads  = is(scales_by_head{});
-    p.scale           = is(seed{}) || is(aiter_pts_quant{}) || is(queries_scaled{}) ? scale_mode::reciprocal
-                        : own || is(aiter_static{}) || heads                        ? scale_mode::divide
-                        : writer || quant                                           ? scale_mode::reciprocal
-                        : token                                                     ? scale_mode::divide
-                        : scalar_model::is_fp8(p.cache)                             ? scale_mode::unit
-                                                                                    : scale_mode::none;
-    p.head_scales     = heads;
-    p.rule.found      = token;
-    p.rule.of_zeros   = writer ? 0.0 : 1.0;
-    p.rule.least      = quant ? 1e-8 : 0.0;
+    bool const own     = is(own_numerics{});
+    bool const inverse = is(flashinfer_append{});
+    bool const native  = is(vllm_native{}) || is(trtllm_direct{}) || inverse;
+    bool const last    = is(huggingface_weights_last{});
+    bool const hf      = last || is(huggingface{});
+    bool const writer  = is(aiter_per_token_writer{});
+    bool const quant   = is(aiter_quant_shuffle{});
+    bool const limit   = is(per_token_limited{});
+    bool const exact   = is(per_token_exact{});
+    bool const token   = is(aiter_per_token{}) || writer || quant || limit || exact;
+    bool const heads   = is(scales_by_head{});
+    bool const alone   = is(head_scales_alone{});
+    p.scale            = is(seed{}) || is(aiter_pts_quant{}) || is(queries_scaled{}) ? scale_mode::reciprocal
+                         : own || is(aiter_static{}) || heads || alone               ? scale_mode::divide
+                         : writer || quant                                           ? scale_mode::reciprocal
+                         : token                                                     ? scale_mode::divide
+                         : scalar_model::is_fp8(p.cache)                             ? scale_mode::unit
+                                                                                     : scale_mode::none;
+    p.scale            = inverse ? scale_mode::multiply : p.scale;
+    p.head_scales      = heads || alone;
+    p.rule.found       = token;
+    p.rule.of_zeros    = writer ? 0.0 : 1.0;
+    p.rule.least       = quant ? 1e-8 : 0.0;
     p.rule.least_divisor  = writer ? 1e-12 : 0.0;
     p.rule.after_rounding = writer || quant;
     p.limit               = limit ? 224.0 : heads ? 200.0 : 0.0;
 
     p.query_scale                      = is(queries_scaled{}) ? scale_mode::divide
                                          : heads              ? scale_mode::reciprocal
+                                         : inverse            ? scale_mode::multiply
                                                               : scale_mode::none;
     p.queries_through_activation       = is(queries_scaled{});
     p.keys_through_activation          = !own && !native && !exact;

@@ -189,8 +189,7 @@ private:
                 want = oracle::rounded(want, format(p_.activation));
             }
             if (mode != scalar_model::scale_mode::none) {
-                int const operations = mode == scalar_model::scale_mode::divide ? 1 : 2;
-                want = oracle::scaled(want, static_cast<double>(s_.options.query_scale), operations);
+                want = by_scale(want, mode, static_cast<double>(s_.options.query_scale));
             }
             compare(to.block, to.first + token * to.token_stride + head * to.head_stride + d,
                     narrowed(want, type));
@@ -216,12 +215,21 @@ private:
         }
     }
 
+    /// A number divided by a scale, or multiplied by its reciprocal or by the scale itself.
+    static oracle::value by_scale(oracle::value const v, scalar_model::scale_mode const mode,
+                                  double const scale)
+    {
+        using scalar_model::scale_mode;
+        return oracle::scaled(v, mode == scale_mode::multiply ? 1.0 / scale : scale,
+                              mode == scale_mode::reciprocal ? 2 : 1);
+    }
+
     /// A number of K or V as it is stored with a scale, clamped to the contract's limit.
     oracle::value in_cache(oracle::value const through, double const scale) const
     {
-        bool const divides  = p_.scale == scalar_model::scale_mode::divide;
-        bool const scales   = divides || p_.scale == scalar_model::scale_mode::reciprocal;
-        oracle::value value = scales ? oracle::scaled(through, scale, divides ? 1 : 2) : through;
+        bool const scales =
+            p_.scale != scalar_model::scale_mode::none && p_.scale != scalar_model::scale_mode::unit;
+        oracle::value value = scales ? by_scale(through, p_.scale, scale) : through;
         if (p_.limit != 0.0 && !std::isnan(value.exact)) {
             value.exact = std::clamp(value.exact, -p_.limit, p_.limit);
         }

@@ -39,6 +39,12 @@ struct scales_by_head : contract::aiter_static
     static constexpr float limit        = 200.0F;
 };
 
+/// A given scale for each head, and nothing else out of the ordinary.
+struct head_scales_alone : contract::aiter_static
+{
+    static constexpr scale_shape scales = scale_shape::head;
+};
+
 /// Queries through the activation type, divided by their scale.
 struct queries_scaled : contract::seed
 {

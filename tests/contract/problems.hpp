@@ -211,6 +211,29 @@ struct trtllm_rounded : insert_problem
     using numerics = contract::trtllm_through_bf16;
 };
 
+/// TensorRT-LLM's other order of roundings: e4m3 straight from fp32.
+struct trtllm_exact : insert_problem
+{
+    using cache    = token_cache<fp8_e4m3>;
+    using norm     = plain_gain;
+    using index    = index_branch<fp8_e4m3, fp8_e4m3>;
+    using numerics = contract::trtllm_direct;
+};
+
+/// FlashInfer's writer: no norm, an fp32 table, quant scales, queries in fp8 too.
+struct flashinfer_rows : insert_problem
+{
+    using query    = fp8_e4m3;
+    using cache    = token_cache<fp8_e4m3>;
+    using norm     = no_norm;
+    using angle    = float;
+    using slot     = i32;
+    using position = i32;
+    using numerics = contract::flashinfer_append;
+
+    static constexpr int rotary_dim = 128;
+};
+
 struct transformers_m3 : insert_problem
 {
     using index    = index_branch<>;

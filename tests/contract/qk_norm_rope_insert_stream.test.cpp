@@ -20,7 +20,7 @@ struct slow_copy_args
 /// Lets the next kernel start at once, dawdles, and only then writes.
 struct slow_copy
 {
-    static constexpr launch_bounds bounds = {128, 1, 1};
+    static constexpr launch_bounds bounds = {128, 1, 1, true};
     struct shared
     {};
 
@@ -39,6 +39,29 @@ struct slow_copy
                  i += block.count() * Block::threads) {
                 wave.store(a.to[b] + i, wave.template load<u32>(a.from[b] + i + next));
             }
+        }
+    }
+};
+
+struct plain_copy_args
+{
+    u32 const* from;
+    u32* to;
+    int words;
+};
+
+/// Knows nothing of dependent launches: it reads at once.
+struct plain_copy
+{
+    static constexpr launch_bounds bounds = {128, 1, 1};
+    struct shared
+    {};
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block const& block, plain_copy_args const& a) const
+    {
+        for (int i = block.thread(); i < a.words; i += Block::threads) {
+            block.wave().store(a.to + i, block.wave().template load<u32>(a.from + i));
         }
     }
 };
@@ -98,4 +121,25 @@ TEST_CASE("what the kernel before it wrote is what the insert reads", "[contract
             }
         });
     }
+}
+
+TEST_CASE("a kernel that does not say that it waits starts when the one before it has ended",
+          "[contract][kernel]")
+{
+    std::vector<u32> numbers(1024);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] = static_cast<u32>(i) + 1U;
+    }
+    on_every_machine([&](char const* machine, auto const& stream) {
+        INFO(machine);
+        device_array<u32> const zeros(1, 0U), from(numbers), between(1024, 0U), to(1024, 0U);
+        slow_copy_args copy{zeros.data(), KVLOOM_TEST_BACKEND_HOST ? 1 : 2000, {}, {}, {}};
+        copy.from[0]  = from.data();
+        copy.to[0]    = between.data();
+        copy.words[0] = 1024;
+        REQUIRE(text_of(launch(stream, slow_copy{}, copy, 1)) == "");
+        REQUIRE(text_of(launch(stream, plain_copy{}, plain_copy_args{between.data(), to.data(), 1024}, 1))
+                == "");
+        CHECK(to.values() == numbers);
+    });
 }

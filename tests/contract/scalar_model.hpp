@@ -148,6 +148,7 @@ inline unsigned cache_code(dtype const type, scale_mode const mode, float const 
 {
     float scaled = mode == scale_mode::divide       ? quotient(number, usable(scale))
                    : mode == scale_mode::reciprocal ? product(number, quotient(1.0f, usable(scale)))
+                   : mode == scale_mode::multiply   ? product(number, scale)
                                                     : number;
     if (limit != 0.0 && !std::isnan(scaled)) {
         scaled = std::clamp(scaled, static_cast<float>(-limit), static_cast<float>(limit));

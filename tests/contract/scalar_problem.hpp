@@ -12,9 +12,10 @@ namespace scalar_model {
 
 enum class norm_kind { none, plain_gain, unit_offset, weightless };
 
-/// How a value becomes an fp8 code: as it is, divided by the scale, or multiplied by the scale's reciprocal.
+/// How a value becomes an fp8 code: as it is, divided by the scale, multiplied by the scale's reciprocal or by
+/// the scale itself.
 /// A 16-bit cache takes `none`.
-enum class scale_mode { none, unit, divide, reciprocal };
+enum class scale_mode { none, unit, divide, reciprocal, multiply };
 
 enum class layout { keys, values, rows, transposed };
 

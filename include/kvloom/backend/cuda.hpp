@@ -51,8 +51,8 @@ struct stream
     static constexpr bool has_transpose = cuda::wave::has_transpose;
 
     cudaStream_t handle = nullptr;
-    bool dependent_launch =
-        true; ///< let kernels start before their predecessor has finished, up to dependency()
+    /// Let kernels whose bounds say `dependent` start before their predecessor has finished, up to dependency().
+    bool dependent_launch = true;
 };
 
 /// The architecture to tune for: what entry() was compiled for on the current device, by compute capability.
@@ -86,7 +86,8 @@ status launch(stream const& on, Kernel, Args const& args, i64 blocks)
     config.blockDim                                      = dim3(Kernel::bounds.threads);
     config.stream                                        = on.handle;
     config.attrs                                         = &attribute;
-    config.numAttrs         = on.dependent_launch && arch_of(on) == arch_id::sm_90 ? 1 : 0;
+    bool const dependent = Kernel::bounds.dependent && on.dependent_launch && arch_of(on) == arch_id::sm_90;
+    config.numAttrs      = dependent ? 1 : 0;
     cudaError_t const error = cudaLaunchKernelEx(&config, entry<Kernel, Args>, args);
     if (error != cudaSuccess) {
         (void)cudaGetLastError(); // reported here, so not again at the next call

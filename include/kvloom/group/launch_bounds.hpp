@@ -12,6 +12,9 @@ struct launch_bounds
     int threads                 = 128;
     int blocks_a_multiprocessor = 1;
     int waves_a_simd            = 1;
+    /// Every wave calls `dependency()` before it reads or writes what an earlier kernel of the stream may still be
+    /// working on, so the launch may begin before that kernel has ended (NVIDIA from compute capability 9.0 on).
+    bool dependent = false;
 };
 
 namespace detail {

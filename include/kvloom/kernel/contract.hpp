@@ -36,6 +36,13 @@ struct reciprocal_product ///< stored = value * (1 / dequant_scale), the recipro
     }
 };
 
+struct
+    quant_product ///< stored = value * scale: the scale that is given is a quant scale, not a dequant scale
+{
+    static constexpr scale_source source = scale_source::given;
+    KVLOOM_FN static multiplied_by quantiser(float quant_scale) { return {quant_scale}; }
+};
+
 /// A scale for each token and head, largest magnitude / limit, written out. NaN does not count; an infinity
 /// counts as the largest finite number. A rule of your own derives from this and overrides what differs.
 struct token_scaling
@@ -72,8 +79,9 @@ enum class scale_shape { tensor, head };
 /// what differs.
 struct insert_numerics
 {
-    using scaling       = no_scaling; ///< of K and V: no_scaling, division, reciprocal_product, token_scaling
-    using query_scaling = no_scaling; ///< of fp8 queries: no_scaling, division or reciprocal_product
+    using scaling =
+        no_scaling; ///< of K and V: no_scaling, division, reciprocal_product, quant_product, token_scaling
+    using query_scaling = no_scaling; ///< of fp8 queries: one of the first four
     using overflow      = saturate;   ///< of fp8 outputs
 
     /// Of given scales.
@@ -183,6 +191,16 @@ struct trtllm_direct : vllm_native
 struct trtllm_through_bf16 : insert_numerics
 {
     static constexpr bool index_queries_through_activation = true;
+};
+
+/// FlashInfer's rope_quantize_fp8_append_paged_kv_cache: fp8 of value * quant scale, the inverse of what the others
+/// call a scale, straight from fp32; queries too.
+struct flashinfer_append : insert_numerics
+{
+    using scaling       = quant_product;
+    using query_scaling = quant_product;
+
+    static constexpr bool keys_through_activation = false;
 };
 
 /// The model as Hugging Face transformers runs it: the norm in fp32, rounded to the activation type, then a

@@ -53,7 +53,7 @@ KVLOOM_FN span_pair find_spans(Wave wave, copy_pages_work<Problem> const& work, 
 template <class Problem>
 struct copy_vectors
 {
-    static constexpr launch_bounds bounds = {128, 1, 1};
+    static constexpr launch_bounds bounds = {128, 1, 1, true};
     struct shared
     {};
 
@@ -138,7 +138,7 @@ private:
 template <class Problem>
 struct copy_lines
 {
-    static constexpr launch_bounds bounds = {128, 1, 1};
+    static constexpr launch_bounds bounds = {128, 1, 1, true};
     struct shared
     {};
 

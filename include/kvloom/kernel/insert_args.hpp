@@ -23,7 +23,8 @@ struct fault_counts
 /// Queries and index queries are written for every token, and so are k_out and index_k_out where the problem has
 /// them. Tokens from `slot_count` on are padding: they have no slot, and without k_out their k and v are never
 /// read; the same holds for index_k from `index_slot_count` on. A negative slot, or one beyond the cache, stores
-/// nothing in that cache; the two slot lists are independent. A position outside the table: that token's dense
+/// nothing in that cache; the two slot lists are independent. Where two tokens name one slot,
+/// either may win in each element. A position outside the table: that token's dense
 /// rows are zeros, and nothing enters a cache. Gains and the table must not be written by the kernel just before
 /// in the stream.
 ///
@@ -39,7 +40,7 @@ struct insert_args
 
     int tokens           = 0;
     float eps            = 1e-6F;
-    int slot_count       = 0; ///< tokens from here on are padding; 0: all of them
+    int slot_count       = 0; ///< tokens from here on are padding: with 0 nothing enters K and V caches
     int index_slot_count = 0; ///< the same for the index cache
 
     typename types::position const* positions = nullptr; ///< [tokens], or [sections][tokens]

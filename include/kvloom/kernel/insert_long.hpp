@@ -126,7 +126,7 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
 template <class Problem, insert_shape Shape>
 struct insert_long
 {
-    static constexpr launch_bounds bounds = {128, Shape == insert_shape::long_wide ? 6 : 7, 4};
+    static constexpr launch_bounds bounds = {128, Shape == insert_shape::long_wide ? 6 : 7, 4, true};
     struct shared
     {};
 

@@ -240,7 +240,7 @@ struct insert_launch
 template <class Problem>
 struct insert_short
 {
-    static constexpr launch_bounds bounds = {128, 1, 1};
+    static constexpr launch_bounds bounds = {128, 1, 1, true};
     struct shared
     {};
 

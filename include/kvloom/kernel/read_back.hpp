@@ -88,7 +88,7 @@ struct read_back_work
 template <class Problem>
 struct read_lines
 {
-    static constexpr launch_bounds bounds = {128, 1, 1};
+    static constexpr launch_bounds bounds = {128, 1, 1, true};
     struct shared
     {};
 

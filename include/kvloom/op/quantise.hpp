@@ -19,7 +19,7 @@ KVLOOM_FN float usable_scale(float dequant_scale)
 }
 
 /// x / Divisor::value, correctly rounded, for x from 2^-100 up: a product and one correction, as in
-/// shared_division.
+/// divided_by.
 template <class Divisor>
 KVLOOM_FN float divided_by_constant(float x)
 {
@@ -66,19 +66,51 @@ struct multiplied_by
 };
 
 /// stored = value / dequant_scale, as if by one correctly rounded division: a product with the rounded
-/// reciprocal and one correction, three operations in place of a division. `OwnScale`: the scale was found from
-/// the values, so that no quotient is large.
+/// reciprocal and one correction.
 ///
 /// Equal to `/` wherever the magnitude of the quotient lies between 2^-12 and 2^50. For the reciprocal r of a
 /// scale s, fma(-fma(v r, s, -v), r, v r) was compared with the correctly rounded quotient for all 2^46 pairs of
 /// significands of v and s (CUDA, exhaustively; tests/law/quantise.test.cpp holds a part of it). Smaller
-/// quotients are zero in fp8 and larger ones beyond its range, either way. Where the scale lies outside 2^-80 ..
-/// 2^80, or a quotient might leave fp32's range, values and scale are first lifted by a power of two, so that
-/// nothing is lost to subnormals, and values are kept finite.
-template <bool OwnScale>
-struct shared_division
+/// quotients are zero in fp8 and larger ones beyond its range, either way. Scales outside 2^-80 .. 2^80 are
+/// lifted by a power of two together with the value, so that nothing is lost to subnormals. @cost five operations
+/// a value, six on NVIDIA
+struct divided_by
 {
-    KVLOOM_FN explicit shared_division(float dequant_scale)
+    KVLOOM_FN explicit divided_by(float dequant_scale)
+    {
+        float const usable = usable_scale(dequant_scale);
+        float const size   = magnitude(usable);
+        float const lift   = size < 0x1p-80F ? 0x1p100F : size > 0x1p80F ? 0x1p-60F : 1.0F;
+        lift_              = usable < 0.0F ? -lift : lift;
+        scale_             = multiply(size, lift);
+        inverse_           = reciprocal(scale_);
+    }
+
+    template <int N>
+    KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
+    {
+        KVLOOM_UNROLL
+        for (int i = 0; i < N; ++i) {
+            float const lifted = multiply(values[i], lift_);
+            // Kept finite: from an infinite quotient the correction would make NaN, so it makes the infinity.
+            float const quotient = between(multiply(lifted, inverse_), -0x1p101F, 0x1p101F);
+            // The rest is taken negative, so that a zero keeps its sign.
+            values[i] = fma(-fma(quotient, scale_, -lifted), inverse_, quotient);
+        }
+        return values;
+    }
+
+private:
+    float lift_;
+    float scale_;
+    float inverse_;
+};
+
+/// The same for a scale that was found from the values themselves, which no finite one exceeds by much: three
+/// operations a value.
+struct divided_by_own_scale
+{
+    KVLOOM_FN explicit divided_by_own_scale(float dequant_scale)
         : scale_(dequant_scale), inverse_(reciprocal(dequant_scale)),
           ordinary_(dequant_scale >= 0x1p-80F && dequant_scale <= 0x1p80F)
     {}
@@ -86,30 +118,13 @@ struct shared_division
     template <int N>
     KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
     {
-        float scale   = scale_;
-        float inverse = inverse_;
-        bool plain    = ordinary_;
-        if constexpr (!OwnScale) {
-            plain = plain && largest_magnitude(values) <= multiply(scale, 0x1p100F);
-        }
-        if (!plain) {
-            float const used = usable_scale(scale_);
-            float const size = magnitude(used);
-            float const lift = size < 0x1p-80F ? 0x1p100F : size > 0x1p80F ? 0x1p-60F : 1.0F;
-            scale            = multiply(size, lift);
-            inverse          = reciprocal(scale);
-            float const most = multiply(scale, 0x1p50F);
-            KVLOOM_UNROLL
-            for (int i = 0; i < N; ++i) {
-                float const lifted = multiply(values[i], used < 0.0F ? -lift : lift);
-                values[i]          = is_nan(lifted) ? lifted : between(lifted, -most, most);
-            }
+        if (!ordinary_) { // an infinity among the values makes the scale large
+            return divided_by{scale_}(values);
         }
         KVLOOM_UNROLL
         for (int i = 0; i < N; ++i) {
-            float const quotient = multiply(values[i], inverse);
-            // The rest is taken negative, so that a zero keeps its sign.
-            values[i] = fma(-fma(quotient, scale, -values[i]), inverse, quotient);
+            float const quotient = multiply(values[i], inverse_);
+            values[i]            = fma(-fma(quotient, scale_, -values[i]), inverse_, quotient);
         }
         return values;
     }
@@ -119,8 +134,6 @@ private:
     float inverse_;
     bool ordinary_;
 };
-using divided_by           = shared_division<false>;
-using divided_by_own_scale = shared_division<true>;
 
 /// A quantiser whose result is clamped to +-Limit::value, for stacks that stop short of the format's largest
 /// number (224 in FNUZ). NaN stays NaN.

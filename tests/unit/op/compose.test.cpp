@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // README's kernel, composed of ops: it writes what the ready kernel writes.
-#include "kvloom/kernel/qk_norm_rope_insert.hpp"
-#include "kvloom/kvloom.hpp"
 #include "support/catch.hpp"
 #include "support/machines.hpp"
+
+// [snippet: own_kernel]
+#include <kvloom/kvloom.hpp>
+// [end]
 
 #include <cstdint>
 #include <vector>
@@ -15,6 +17,7 @@ namespace {
 struct plain : kvloom::insert_problem
 {};
 
+// [snippet: own_args]
 struct key_args
 {
     int tokens;
@@ -26,18 +29,21 @@ struct key_args
     kvloom::head_rows<kvloom::bf16 const, 128> keys_in;
     kvloom::paged_view<kvloom::shuffled_keys<kvloom::bf16, 128>> keys;
 };
+// [end]
 
+// [snippet: own_kernel]
 struct prepare_keys
 {
-    static constexpr kvloom::launch_bounds bounds = {128, 1, 1}; // threads of a block; see launch_bounds.hpp
+    static constexpr kvloom::launch_bounds bounds = {128, 1, 1, true}; // see launch_bounds.hpp
     struct shared
-    {};
+    {}; // no shared memory
 
     template <class Block>
     KVLOOM_FN void operator()(Block const& block, key_args const& a) const
     {
         auto const tile = kvloom::tile<16, kvloom::rotary<64>>(block); // 16 lanes hold a row of 128
         auto const gain = kvloom::load(tile, kvloom::row_span<kvloom::bf16 const, 128>{a.gain});
+        tile.wave.dependency(); // from here on what the kernel before wrote may be read
         for (auto const [token, live] : kvloom::adjacent_tokens(block, tile, a.tokens)) {
             auto const turn = kvloom::load_angles(tile, a.angles, a.positions[token]);
             auto key        = kvloom::load(tile, a.keys_in.row(token, 0));
@@ -47,6 +53,7 @@ struct prepare_keys
         }
     }
 };
+// [end]
 
 struct visit_args
 {
@@ -137,7 +144,11 @@ TEST_CASE("a kernel composed of ops writes what the ready kernel writes", "[op]"
                             into.data(),
                             {rows.data() + 128, 1, 3 * 128},
                             {composed.data(), pages, 1, 2048}};
-        run<prepare_keys>(stream, args, 3);
+        constexpr int blocks = 3;
+        // [snippet: own_kernel]
+        kvloom::status const s = launch(stream, prepare_keys{}, args, blocks); // a host, hip or cuda stream
+        // [end]
+        REQUIRE(text_of(s) == "");
         REQUIRE(composed.values() == keys.values());
         REQUIRE_FALSE(keys.values() == std::vector<kvloom::bf16>(pages * 2048, kvloom::bf16{0x5a5a}));
     });
