@@ -72,7 +72,8 @@ void check_moved(scene const& s, std::int64_t const pages)
         move_pages(args.index_keys, pages);
         args.angles.data = moved_back(args.angles.data, pages * args.angles.stride);
         args.angles.rows += pages;
-        REQUIRE(text_of(qk_norm_rope_insert<Problem>::launch(stream, args)) == "");
+        // Not launch(): by what these views say of themselves they lie over each other.
+        REQUIRE(text_of(kvloom::detail::start_planned(stream, args)) == "");
         image const got = memory.after();
         for (block_id const id : {block_q_out, block_index_q_out, block_keys, block_values, block_index_keys,
                                   block_key_scales, block_value_scales, block_k_out, block_index_k_out}) {

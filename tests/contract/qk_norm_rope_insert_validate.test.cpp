@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace kvloom_test;
@@ -22,6 +23,12 @@ using args = insert_args<problem>;
 struct by_rows_of_20 : insert_problem
 {
     static constexpr int rotary_dim = 20;
+};
+
+struct packed_blocks : insert_problem
+{
+    using cache = packed_cache<shuffled_cache<bf16>>;
+    using index = index_branch<>;
 };
 
 /// Pointers that nothing looks behind, each in a region of its own.
@@ -249,7 +256,7 @@ TEST_CASE("outputs that lie over what is still to be read are refused by name", 
          [](args& a) {
              a.q_out = {const_cast<bf16*>(a.q.data), 8, 8 * 128};
          }},
-        {"q_out.token_stride", over, [&](args& a) { queries_at(a, a.q.data + 128, 8); }}, // a head further on
+        {"q_out.data", over, [&](args& a) { queries_at(a, a.q.data + 128, 8); }}, // a head further on
         {"q_out.data", over, [&](args& a) { queries_at(a, a.k.data, 2); }},
         {"q_out.data", over, [&](args& a) { queries_at(a, a.v.data, 2); }},
         {"q_out.data", over, [&](args& a) { queries_at(a, a.v.data + 128, 1); }},
@@ -263,6 +270,61 @@ TEST_CASE("outputs that lie over what is still to be read are refused by name", 
         {"index_q_out.data", over,
          [](args& a) { a.index_q_out.data = reinterpret_cast<fp8_e4m3*>(a.q_out.data); }},
     });
+}
+
+TEST_CASE("caches that lie over each other or over rows are refused by name", "[contract][validate]")
+{
+    fault const over = fault::overlapping;
+    auto const at    = [](auto& to, auto* const from, int const bytes) {
+        to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(from);
+        shift(to, bytes);
+    };
+    int const page = 2 * 16 * 128; // bytes
+    check_refusals({
+        {"values.data", over, [&](args& a) { at(a.values.data, a.keys.data, 0); }},
+        {"values.data", over, [&](args& a) { at(a.values.data, a.keys.data, 16); }},
+        {"values.data", over, [&](args& a) { at(a.values.data, a.keys.data, 3 * page); }},
+        {"values.data", over,
+         [&](args& a) { at(a.values.data, a.keys.data, page); }}, // a plane a page, dense strides
+        {"keys.data", over, [&](args& a) { at(a.keys.data, a.q_out.data, 0); }},
+        {"keys.data", over, [&](args& a) { at(a.q_out.data, a.keys.data, 4 * page - 16); }},
+        {"keys.data", over, [&](args& a) { at(a.keys.data, const_cast<bf16*>(a.k.data), 0); }},
+        {"values.data", over, [&](args& a) { at(a.values.data, const_cast<bf16*>(a.v.data), 0); }},
+        {"index_keys.data", over, [&](args& a) { at(a.index_keys.data, a.values.data, page); }},
+        {"index_keys.data", over, [&](args& a) { at(a.index_keys.data, a.index_q_out.data, 0); }},
+    });
+}
+
+TEST_CASE("K, V and index keys may share pages, rows and blocks of one storage", "[contract][validate]")
+{
+    auto planes             = sound<problem>(); // [pages][K, V, index key][...]
+    planes.keys.page_stride = planes.values.page_stride = planes.index_keys.page_stride = 5 * 16 * 128;
+    planes.values.data     = planes.keys.data + 2 * 16 * 128;
+    planes.index_keys.data = planes.keys.data + 4 * 16 * 128;
+    CHECK(text_of(qk_norm_rope_insert<problem>::validate(planes)) == "");
+    planes.index_keys.data -= 16;
+    CHECK(text_of(qk_norm_rope_insert<problem>::validate(planes))
+          == "index_keys.data must not overlap another argument");
+
+    auto side             = sound<rows_page_128>(); // NHD, [pages][tokens][heads][K, V]
+    side.keys.head_stride = side.values.head_stride = 2 * 128;
+    side.keys.token_stride = side.values.token_stride = 2 * 2 * 128;
+    side.keys.page_stride = side.values.page_stride = i64(128) * 2 * 2 * 128;
+    side.values.data                                = side.keys.data + 128;
+    side.index_keys.page_stride                     = 128 * 128;
+    CHECK(text_of(qk_norm_rope_insert<rows_page_128>::validate(side)) == "");
+    side.values.data -= 8;
+    CHECK(text_of(qk_norm_rope_insert<rows_page_128>::validate(side))
+          == "values.data must not overlap another argument");
+
+    auto packed       = sound<packed_blocks>();
+    packed.keys.pages = packed.values.pages = 24;
+    packed.keys.block_stride = packed.values.block_stride = 16 * packed.keys.page_stride;
+    packed.values.data                                    = packed.keys.data + 8 * packed.keys.page_stride;
+    CHECK(text_of(qk_norm_rope_insert<packed_blocks>::validate(packed)) == "");
+    packed.values.data -= packed.keys.page_stride;
+    CHECK(text_of(qk_norm_rope_insert<packed_blocks>::validate(packed))
+          == "values.data must not overlap another argument");
 }
 
 TEST_CASE("unusual but sound arguments are taken", "[contract][validate]")

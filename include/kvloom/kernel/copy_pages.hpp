@@ -292,7 +292,7 @@ struct copy_pages
             check, a.target_scale, a.target.pages, heads, types::page_size,
             {"target_scale.data", "target_scale.page_stride", "target_scale.head_stride"});
         if (check.first.ok()) {
-            bool const shared = detail::share_bytes(detail::extent_of(a.source), detail::extent_of(a.target));
+            bool const shared = detail::share_bytes(detail::bytes_of(a.source), detail::bytes_of(a.target));
             check.report(shared, fault::overlapping, "target.data", 0, 0);
         }
         return check.first;

@@ -4,6 +4,7 @@
 
 #include "kvloom/kernel/checks.hpp"
 #include "kvloom/kernel/insert_rows.hpp"
+#include "kvloom/kernel/overlap.hpp"
 
 #if !KVLOOM_RTC // host functions: run-time compilers take the functors alone
 
@@ -76,28 +77,49 @@ void check_sections(checks& check, insert_args<Problem> const& args, needed_sect
     }
 }
 
-/// Dense outputs share nothing with each other, nor with any source but their own; with norms over the vector not
-/// even with that, since other waves still read it.
+/// Outputs, caches and written scales share nothing with each other, nor with any row that is read, but dense outputs
+/// may be the rows that they are computed from; with norms over the vector not even that, since other waves still
+/// read those.
 template <class Problem>
-void check_overlaps(checks& check, insert_args<Problem> const& args)
+void check_overlaps(checks& check, insert_args<Problem> const& a)
 {
-    constexpr bool index = insert_types<Problem>::index::present;
-    constexpr bool keys  = Problem::keys_out;
-    constexpr int none   = 9; // no view: nothing may be shared
-    constexpr int q      = insert_types<Problem>::template over_vector_of<row_kind::query> ? none : 0;
-    constexpr int k      = insert_types<Problem>::template over_vector_of<row_kind::key> ? none : 1;
-    auto const bytes = [](bool present, auto const& rows) { return present ? bytes_of(rows) : byte_rows{}; };
-    named_rows const views[] = {
-        {bytes(true, args.q), "q.data", "q.token_stride"},
-        {bytes(true, args.k), "k.data", "k.token_stride"},
-        {bytes(true, args.v), "v.data", "v.token_stride"},
-        {bytes(index, args.index_q), "index_q.data", "index_q.token_stride"},
-        {bytes(index, args.index_k), "index_k.data", "index_k.token_stride"},
-        {bytes(true, args.q_out), "q_out.data", "q_out.token_stride", q},
-        {bytes(keys, args.k_out), "k_out.data", "k_out.token_stride", k},
-        {bytes(index, args.index_q_out), "index_q_out.data", "index_q_out.token_stride", 3},
-        {bytes(index && keys, args.index_k_out), "index_k_out.data", "index_k_out.token_stride", 4}};
-    check_outputs(check, views, args.tokens);
+    using types           = insert_types<Problem>;
+    constexpr bool index  = types::index::present;
+    constexpr bool keys   = Problem::keys_out;
+    constexpr bool scales = types::found_scales;
+    constexpr int alone   = named_bytes::alone;
+    constexpr int q       = types::template over_vector_of<row_kind::query> ? alone : 0;
+    constexpr int k       = types::template over_vector_of<row_kind::key> ? alone : 1;
+    bool const stores     = a.k.heads > 0 && a.v.heads > 0;
+    int const page_size   = types::keys::page_size;
+    int const pages       = a.keys.pages < a.values.pages ? a.keys.pages : a.values.pages;
+    auto const rows       = [&](bool present, auto const& view) {
+        return present ? bytes_of(view, a.tokens) : strided_bytes{};
+    };
+    auto const cache = [](bool present, auto const& view) {
+        return present ? bytes_of(view) : strided_bytes{};
+    };
+    auto const written = [&](scale_view const& view) {
+        return scales && stores ? bytes_of(view, pages, a.k.heads, page_size) : strided_bytes{};
+    };
+    named_bytes const views[] = {
+        {rows(true, a.q), "q.data", named_bytes::source, nullptr, a.q.token_stride},
+        {rows(true, a.k), "k.data", named_bytes::source, nullptr, a.k.token_stride},
+        {rows(true, a.v), "v.data"},
+        {rows(index, a.index_q), "index_q.data", named_bytes::source, nullptr, a.index_q.token_stride},
+        {rows(index, a.index_k), "index_k.data", named_bytes::source, nullptr, a.index_k.token_stride},
+        {rows(true, a.q_out), "q_out.data", q, "q_out.token_stride", a.q_out.token_stride},
+        {rows(keys, a.k_out), "k_out.data", k, "k_out.token_stride", a.k_out.token_stride},
+        {rows(index, a.index_q_out), "index_q_out.data", 3, "index_q_out.token_stride",
+         a.index_q_out.token_stride},
+        {rows(index && keys, a.index_k_out), "index_k_out.data", 4, "index_k_out.token_stride",
+         a.index_k_out.token_stride},
+        {cache(a.k.heads > 0, a.keys), "keys.data", alone},
+        {cache(a.v.heads > 0, a.values), "values.data", alone},
+        {cache(index && a.index_k.heads > 0, a.index_keys), "index_keys.data", alone},
+        {written(a.key_scales), "key_scales.data", alone},
+        {written(a.value_scales), "value_scales.data", alone}};
+    check.first = first_overlap(views);
 }
 
 template <class Problem>

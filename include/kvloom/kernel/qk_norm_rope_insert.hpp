@@ -42,14 +42,10 @@ insert_sizes sizes_of(insert_args<Problem> const& a)
     return s;
 }
 
-/// Validates, plans and starts a launch of the sections that the arguments have.
+/// Plans and starts a launch of valid arguments with at least one token.
 template <class Stream, class Problem>
-status launch_insert(Stream const& stream, insert_args<Problem> const& a, needed_sections const& needed)
+status start_planned(Stream const& stream, insert_args<Problem> const& a)
 {
-    status const valid = validate_insert(a, needed);
-    if (!valid.ok() || a.tokens == 0) {
-        return valid;
-    }
     arch_id const arch = arch_of(stream);
     insert_launch<Problem> const work{plan_insert(sizes_of(a), arch), a};
     if (work.plan.shape == insert_shape::short_rows) {
@@ -61,6 +57,14 @@ status launch_insert(Stream const& stream, insert_args<Problem> const& a, needed
         }
     }
     return start_insert(stream, insert_long<Problem, insert_shape::long_wide>{}, work, arch);
+}
+
+/// Validates, plans and starts a launch of the sections that the arguments have.
+template <class Stream, class Problem>
+status launch_insert(Stream const& stream, insert_args<Problem> const& a, needed_sections const& needed)
+{
+    status const valid = validate_insert(a, needed);
+    return !valid.ok() || a.tokens == 0 ? valid : start_planned(stream, a);
 }
 
 } // namespace detail

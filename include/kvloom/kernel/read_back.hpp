@@ -224,8 +224,8 @@ struct read_back
         detail::check_page_scale(check, a.scale, a.cache.pages, heads, types::page_size,
                                  {"scale.data", "scale.page_stride", "scale.head_stride"});
         if (check.first.ok()) {
-            bool const shared = detail::share_bytes(detail::extent_of(a.rows, a.sequences * a.count),
-                                                    detail::extent_of(a.cache));
+            bool const shared = detail::share_bytes(detail::bytes_of(a.rows, a.sequences * a.count),
+                                                    detail::bytes_of(a.cache));
             check.report(shared, fault::overlapping, "rows.data", 0, 0);
         }
         return check.first;

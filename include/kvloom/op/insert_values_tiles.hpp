@@ -111,6 +111,12 @@ private:
             auto const of_next =
                 each == 1 ? of_now : quantiser<T>(wave, held[next], row(next), part, head, rule, at);
             units[u] = detail::units_of<Overflow, T, element>(held[now], held[next], of_now, of_next);
+            if constexpr (Rule::whole_row) { // else the fp32 values of every token live until they are stored
+                KVLOOM_UNROLL
+                for (int w = 0; w < 4; ++w) {
+                    wave.settle(units[u][w]);
+                }
+            }
             if (live && lane == 0 && part == 0) {
                 token_place place = where;
                 place.slot += now;

@@ -99,6 +99,9 @@ struct wave
     /// The compiler may not use what it knows of x: registers are what a warp is short of.
     KVLOOM_DEVICE void forget(u32& x) const { asm("" : "+r"(x)); }
 
+    /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
+    KVLOOM_DEVICE void settle(u32& x) const { asm volatile("" : "+r"(x)); }
+
     /// One access of sizeof(V) bytes to global memory. Inline text, since the compiler splits vector accesses
     /// behind structs.
     template <class V>

@@ -195,6 +195,9 @@ struct wave
     /// count.
     KVLOOM_DEVICE void forget(u32&) const {}
 
+    /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
+    KVLOOM_DEVICE void settle(u32& x) const { asm volatile("" : "+v"(x)); }
+
     /// One access of sizeof(V) bytes to global memory.
     template <class V>
     KVLOOM_DEVICE V load(void const* from) const

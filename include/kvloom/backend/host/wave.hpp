@@ -270,6 +270,7 @@ struct wave
 
     /// A hint for compilers of GPU code.
     KVLOOM_FN void forget(u32&) const {}
+    KVLOOM_FN void settle(u32&) const {}
 
     /// x, which is the same in every lane of the wave.
     template <class T>
