@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# kvloom_add_test(NAME source... BACKENDS host cuda hip [SANITIZE] [FAST_MATH])
+# kvloom_add_test(NAME source... BACKENDS host cuda hip [SANITIZE] [FAST_MATH] [LONG])
 #
 # Builds the sources, paths below tests/, once for each of the listed backends that this build has, as the programs
 # NAME.host (C++, compiled by the host compiler), NAME.cuda and NAME.hip in <build>/bin. All of them run the same
@@ -7,6 +7,7 @@
 # KVLOOM_TEST_BACKEND_HOST, KVLOOM_TEST_BACKEND_CUDA and KVLOOM_TEST_BACKEND_HIP are 0 or 1.
 #   SANITIZE   also built with KVLOOM_SANITIZER, but for its test cases tagged [large]
 #   FAST_MATH  a program NAME.cuda_fast_math compiled with -use_fast_math too
+#   LONG       takes long to compile: for a GPU only with KVLOOM_BUILD_LONG_GPU_TESTS
 
 find_package(Catch2 REQUIRED)
 if(NOT COMMAND catch_discover_tests)
@@ -32,7 +33,7 @@ foreach(backend IN LISTS kvloom_program_backends)
 endforeach()
 
 function(kvloom_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SANITIZE;FAST_MATH" "" "BACKENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SANITIZE;FAST_MATH;LONG" "" "BACKENDS")
   if(KVLOOM_SANITIZER AND NOT arg_SANITIZE)
     return()
   endif()
@@ -50,6 +51,10 @@ function(kvloom_add_test name)
       continue()
     endif()
     set(target ${name}.${variant})
+    if(arg_LONG AND NOT backend STREQUAL "host" AND NOT KVLOOM_BUILD_LONG_GPU_TESTS)
+      message(STATUS "kvloom: ${target} is not built, for KVLOOM_BUILD_LONG_GPU_TESTS is off")
+      continue()
+    endif()
     kvloom_program(${target} ${backend} ${arg_UNPARSED_ARGUMENTS})
     target_link_libraries(${target} PRIVATE kvloom_test_main kvloom_device_probe_${backend} Catch2::Catch2)
     if(variant STREQUAL "cuda_fast_math")

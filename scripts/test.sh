@@ -59,6 +59,7 @@ configure() { # PRESET ARGUMENT...
         cat "$results/configure-$preset.log"
         return 1
     fi
+    grep -h 'is not built' "$results/configure-$preset.log" || true
 }
 
 build() { # PRESET
@@ -96,9 +97,21 @@ stage_tsan() {
 
 amd_arguments() {
     if [ "$kvloom_amd_preset" = amd ]; then echo "-DKVLOOM_CLANG=$kvloom_clang"; fi
-    # Without a GPU the test programs are only compiled: for one processor, to save time. Headers and the kernels under
-    # tests/codegen are compiled for all.
-    if [ ! -e /dev/kfd ]; then echo -DKVLOOM_PROGRAM_HIP_ARCHITECTURES=gfx942; fi
+    # Without a GPU the test programs are only compiled: for one processor and without the longest, to save time. Headers
+    # and the kernels under tests/codegen are compiled for all.
+    if [ -e /dev/kfd ]; then
+        echo -DKVLOOM_PROGRAM_HIP_ARCHITECTURES= -DKVLOOM_BUILD_LONG_GPU_TESTS=ON
+    else
+        echo -DKVLOOM_PROGRAM_HIP_ARCHITECTURES=gfx942 -DKVLOOM_BUILD_LONG_GPU_TESTS=OFF
+    fi
+}
+
+cuda_arguments() {
+    if nvidia-smi -L > /dev/null 2>&1; then
+        echo -DKVLOOM_BUILD_LONG_GPU_TESTS=ON
+    else
+        echo -DKVLOOM_BUILD_LONG_GPU_TESTS=OFF
+    fi
 }
 
 stage_amd() {
@@ -116,7 +129,7 @@ stage_cuda() {
         skip_reason=$kvloom_cuda_missing
         return
     fi
-    configure cuda && build cuda && run_tests cuda cuda --label-exclude '^(check|rtc)$'
+    configure cuda "$(cuda_arguments)" && build cuda && run_tests cuda cuda --label-exclude '^(check|rtc)$'
 }
 
 stage_rtc() {
@@ -124,7 +137,7 @@ stage_rtc() {
     if [ -n "$kvloom_cuda_missing" ]; then
         echo "NVRTC: skipped: $kvloom_cuda_missing"
     else
-        configure cuda && run_tests cuda rtc-cuda --label-regex '^rtc$' || failed=1
+        configure cuda "$(cuda_arguments)" && run_tests cuda rtc-cuda --label-regex '^rtc$' || failed=1
     fi
     if [ -z "$kvloom_amd_preset" ]; then
         echo "hipRTC: skipped: $kvloom_amd_missing"

@@ -11,7 +11,8 @@ inline namespace v0 {
 struct saturate
 {};
 
-/// Overflow policy of fp8: what would round beyond the largest value, infinity too, becomes NaN.
+/// Overflow policy of fp8: what would round beyond the largest value, infinity too, becomes NaN, whose sign
+/// is the machine's.
 struct to_nan
 {};
 
