@@ -56,8 +56,8 @@ struct key_rows
     }
 };
 
-/// Where a token's rows of each kind begin, row 0 of the list as if it were of that kind, and the tokens of which
-/// they are read: padding's k, v and index_k are not, unless keys leave densely.
+/// Where a token's rows of each kind begin, row 0 of the list as if it were of that kind (so numbers: no pointer may
+/// lie there), and the tokens of which they are read: padding's k, v and index_k are not, unless keys leave densely.
 template <class Problem>
 struct key_sources
 {
@@ -65,16 +65,15 @@ struct key_sources
     using activation = typename types::activation;
 
     key_rows<Problem> list;
-    activation const* k;
-    activation const* v;
-    activation const* index_q;
-    activation const* index_k;
+    usize k;
+    usize v;
+    usize index_q;
+    usize index_k;
 
     KVLOOM_FN key_sources(key_rows<Problem> rows, int token)
-        : list(rows), k(rows.args.k.row(token, 0).data),
-          v(rows.args.v.row(token, 0).data - rows.args.v.ahead(rows.keys())),
-          index_q(rows.args.index_q.row(token, 0).data - rows.args.index_q.ahead(rows.first_index())),
-          index_k(rows.args.index_k.row(token, 0).data - rows.args.index_k.ahead(rows.first_index_key()))
+        : list(rows), k(begin(rows.args.k, token, 0)), v(begin(rows.args.v, token, rows.keys())),
+          index_q(begin(rows.args.index_q, token, rows.first_index())),
+          index_k(begin(rows.args.index_k, token, rows.first_index_key()))
     {}
 
     /// Row m of a token, zeros where it is not there to be read.
@@ -82,14 +81,23 @@ struct key_sources
     KVLOOM_FN stored_row<activation, Tile, types::dim> fetch(Tile tile, int m, int token) const
     {
         auto const& args = list.args;
-        auto const* const from =
-            list.pick(m, k, v, index_q, index_k)
-            + list.pick(m, args.k.ahead(m), args.v.ahead(m), args.index_q.ahead(m), args.index_k.ahead(m));
-        int const cached  = Problem::keys_out ? args.tokens : args.slot_count;
-        int const indexed = Problem::keys_out ? args.tokens : args.index_slot_count;
+        auto const ahead =
+            list.pick(m, args.k.ahead(m), args.v.ahead(m), args.index_q.ahead(m), args.index_k.ahead(m));
+        usize const from    = list.pick(m, k, v, index_q, index_k) + usize(ahead) * sizeof(activation);
+        auto const* const x = reinterpret_cast<activation const*>(from);
+        int const cached    = Problem::keys_out ? args.tokens : args.slot_count;
+        int const indexed   = Problem::keys_out ? args.tokens : args.index_slot_count;
         int const limit = m < list.count() ? list.pick(m, cached, args.slot_count, args.tokens, indexed) : 0;
-        return kvloom::fetch(tile, row_span<activation const, types::dim>{from},
+        return kvloom::fetch(tile, row_span<activation const, types::dim>{x},
                              token < limit && token < args.tokens);
+    }
+
+private:
+    template <class Rows>
+    KVLOOM_FN static usize begin(Rows const& rows, int token, int first)
+    {
+        return reinterpret_cast<usize>(rows.row(token, 0).data)
+               - usize(rows.ahead(first)) * sizeof(activation);
     }
 };
 
