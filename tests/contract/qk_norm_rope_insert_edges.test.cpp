@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The fused insert at its edges, with the values that others got wrong: each case can be checked by hand.
-#include "contract/check_problem.hpp"
+#include "contract/hand_cases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,27 +22,6 @@ struct by_hand : insert_problem
 scene_options small_call(int const tokens, slot_pattern const slots = slot_pattern::consecutive)
 {
     return call_of(tokens, {1, 1, 1}, slots, slots);
-}
-
-/// The table's row for every position is cosine and sine throughout.
-void set_angles(scene& s, double const cosine, double const sine)
-{
-    int const half = s.problem.rotary_dim / 2;
-    for (std::int64_t i = 0; i < s.angle_rows * 2 * half; ++i) {
-        scalar_model::write(s.problem.angle, s.blocks[block_angles].bytes.data(), i,
-                            i / half % 2 == 0 ? cosine : sine);
-    }
-}
-
-/// Runs the scene on every machine, compares with the model, and hands each image to `look`.
-template <class Problem, class Look>
-void run_everywhere(scene const& s, Look&& look)
-{
-    image const want = expected_image(s);
-    on_every_machine([&](char const* machine, auto const& stream) {
-        INFO(machine);
-        look(run_and_compare<Problem>(stream, s, want));
-    });
 }
 
 /// Slots of which any byte of K or of V has changed, in order.
@@ -97,13 +76,8 @@ void check_runs()
         scene s = scene_of<Problem>(call_of(tokens, {4, 1, 0}, slot_pattern::none, slot_pattern::none));
         s.slots = slots;
         write_indices(s);
-        auto const pages = slots.back() / s.problem.page_size + 2;
-        for (cache_at* const c : {&s.keys, &s.values}) { // more pages than were made: the runs leave gaps
-            c->pages = static_cast<int>(pages);
-            s.blocks[c->block].bytes.resize(
-                static_cast<std::size_t>(pages * c->page_stride * scalar_model::size_of(s.problem.cache)));
-            kvloom_test::detail::fill_poison(s.blocks[c->block]);
-        }
+        auto const pages = slots.back() / s.problem.page_size + 2; // more than were made: the runs leave gaps
+        set_pages(s, static_cast<int>(pages));
         check_scene<Problem>(s, 17);
     }
 }
@@ -116,7 +90,7 @@ TEST_CASE("negative slots store nothing", "[contract][kernel]") // B01
     s.slots       = {5, -1, -1, 6};
     s.index_slots = {-1, 3, -16, -17};
     write_indices(s);
-    run_everywhere<m3_bf16>(s, [&](image const& after) {
+    run_by_hand<m3_bf16>(s, [&](image const& after) {
         CHECK(changed_slots(s, after, s.keys, scalar_model::layout::keys) == std::vector<int>{5, 6});
         CHECK(changed_slots(s, after, s.values, scalar_model::layout::values) == std::vector<int>{5, 6});
         CHECK((after[block_q_out] != s.initial()[block_q_out]));
@@ -129,7 +103,7 @@ TEST_CASE("a slot beyond the last page is never another page's", "[contract][ker
     s.slots       = {99 * 16 + 4, std::int64_t{s.keys.pages} * 16};
     s.index_slots = {std::int64_t{1} << 32, std::int64_t{s.index_keys.pages} * 16};
     write_indices(s);
-    run_everywhere<m3_bf16>(s, [&](image const& after) {
+    run_by_hand<m3_bf16>(s, [&](image const& after) {
         CHECK((after[block_keys] == s.initial()[block_keys]));
         CHECK((after[block_values] == s.initial()[block_values]));
         CHECK((after[block_index_keys] == s.initial()[block_index_keys]));
@@ -145,7 +119,7 @@ TEST_CASE("K and V take a token together or not at all", "[contract][kernel]")
         std::int64_t const n  = std::int64_t{s.values.pages} * 16; // the first slot that K alone has
         s.slots               = {n - 1, n};
         write_indices(s);
-        run_everywhere<m3_bf16>(s, [&](image const& after) {
+        run_by_hand<m3_bf16>(s, [&](image const& after) {
             std::vector<int> const last{static_cast<int>(n - 1)};
             CHECK(changed_slots(s, after, s.keys, scalar_model::layout::keys) == last);
             CHECK(changed_slots(s, after, s.values, scalar_model::layout::values) == last);
@@ -164,7 +138,7 @@ TEST_CASE("scales divide, each cache by its own", "[contract][kernel]") // B14
     set_row(s, s.v, 0, 0, std::vector<double>(128, 3.0));
     set_row(s, s.k, 1, 0, std::vector<double>(128, 0.0));
     set_row(s, s.v, 1, 0, std::vector<double>(128, 0.0));
-    run_everywhere<by_hand>(s, [&](image const& after) {
+    run_by_hand<by_hand>(s, [&](image const& after) {
         CHECK(after[block_keys][0] == 0x4C);
         CHECK(after[block_values][0] == 0x3C);
         CHECK(after[block_keys][16] == 0x00); // slot 1, dim 0
@@ -175,7 +149,7 @@ TEST_CASE("scales divide, each cache by its own", "[contract][kernel]") // B14
 TEST_CASE("elements lie where the layouts say", "[contract][kernel]") // B16
 {
     scene bf = scene_of<m3_bf16>(small_call(16));
-    run_everywhere<m3_bf16>(bf, [&](image const& after) {
+    run_by_hand<m3_bf16>(bf, [&](image const& after) {
         CHECK(number_at(bf, after, block_values, 1049)
               == number_at(bf, after, block_rows, 9 * bf.v.token_stride + bf.v.first + 3));
         CHECK(number_at(bf, after, block_values, 75)
@@ -191,7 +165,7 @@ TEST_CASE("elements lie where the layouts say", "[contract][kernel]") // B16
     mark[17] = 1.0;
     set_row(fp8, fp8.k, 3, 0, mark);
     set_row(fp8, fp8.v, 9, 0, {0.0, 0.0, 0.0, 1.0});
-    run_everywhere<by_hand>(fp8, [&](image const& after) {
+    run_by_hand<by_hand>(fp8, [&](image const& after) {
         CHECK(after[block_keys][305] == 0x38);
         CHECK(after[block_values][57] == 0x38);
     });
@@ -261,7 +235,7 @@ TEST_CASE("one is added to a weight in fp32", "[contract][kernel]") // B25
         for (int d = 0; d < 128; ++d) {
             scalar_model::write(dtype::bf16, s.blocks[block_q_gain].bytes.data(), d, weight);
         }
-        run_everywhere<m3_bf16>(s, [&](image const& after) {
+        run_by_hand<m3_bf16>(s, [&](image const& after) {
             CHECK(number_at(s, after, block_q_out, 0)
                   == scalar_model::round_to(dtype::bf16, 1.5f * static_cast<float>(1.0 + weight)));
         });
@@ -280,7 +254,7 @@ TEST_CASE("eps decides small rows, zeros stay zeros, and rows beyond fp32's squa
     for (int d = 0; d < 128; ++d) {
         scalar_model::write(dtype::bf16, s.blocks[block_q_gain].bytes.data(), d, 0.0);
     }
-    run_everywhere<m3_bf16>(s, [&](image const& after) {
+    run_by_hand<m3_bf16>(s, [&](image const& after) {
         CHECK(std::fabs(number_at(s, after, block_q_out, 5) - 0.70711) < 0.002); // half a bf16 step
         CHECK(number_at(s, after, block_q_out, 128 + 5) == 0.0);
         CHECK(number_at(s, after, block_q_out, 256 + 5) == 0.0);
@@ -297,7 +271,7 @@ TEST_CASE("dims turn with the dim half the rotary size on", "[contract][kernel]"
         n[static_cast<std::size_t>(d)] = d + 1;
     }
     set_row(s, s.q, 0, 0, n);
-    run_everywhere<by_hand>(s, [&](image const& after) {
+    run_by_hand<by_hand>(s, [&](image const& after) {
         int wrong = 0;
         for (int d = 0; d < 128; ++d) {
             double const want = d < 32 ? -(d + 33) : d < 64 ? d - 31 : d + 1;
@@ -312,7 +286,7 @@ TEST_CASE("an fp32 table keeps what a 16-bit one loses", "[contract][kernel]") /
     scene s = scene_of<by_hand>(small_call(1));
     set_angles(s, 0.70766, 0.70655);
     set_row(s, s.q, 0, 0, std::vector<double>(128, 1.0));
-    run_everywhere<by_hand>(s, [&](image const& after) {
+    run_by_hand<by_hand>(s, [&](image const& after) {
         CHECK(number_at(s, after, block_q_out, 0)
               == scalar_model::round_to(dtype::bf16, 0.70766f - 0.70655f));
     });
@@ -322,7 +296,7 @@ TEST_CASE("an fp32 table keeps what a 16-bit one loses", "[contract][kernel]") /
     for (int d = 0; d < 128; ++d) {
         scalar_model::write(dtype::bf16, narrow.blocks[block_q_gain].bytes.data(), d, 0.0);
     }
-    run_everywhere<m3_bf16>(narrow, [&](image const& after) {
+    run_by_hand<m3_bf16>(narrow, [&](image const& after) {
         double const left = number_at(narrow, after, block_q_out, 0);
         CHECK(std::fabs(left) < 1e-6); // eps in the norm and the one rounded product leave some 2^-26
     });
@@ -335,7 +309,7 @@ TEST_CASE("a position outside the table gives zero queries and stores nothing", 
     scene s         = scene_of<m3_bf16>(o);
     s.positions     = {31, 32, -1, std::int64_t{1} << 40, (std::int64_t{1} << 32) + 3, 0};
     write_indices(s);
-    run_everywhere<m3_bf16>(s, [&](image const& after) {
+    run_by_hand<m3_bf16>(s, [&](image const& after) {
         CHECK(changed_slots(s, after, s.keys, scalar_model::layout::keys) == std::vector<int>{0, 5});
         CHECK(changed_slots(s, after, s.values, scalar_model::layout::values) == std::vector<int>{0, 5});
         auto const first = after[block_q_out].begin() + 256;

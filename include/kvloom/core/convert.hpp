@@ -8,6 +8,11 @@
 namespace kvloom {
 inline namespace v0 {
 
+/// Whether caches hold T.
+template <class T>
+inline constexpr bool is_cache_element_v =
+    is_same_v<T, bf16> || is_same_v<T, fp16> || is_same_v<T, fp8_e4m3> || is_same_v<T, fp8_e4m3_fnuz>;
+
 /// The word that holds two values of T, the first in its low half: u32 for 16-bit types, u16 for fp8.
 template <class T>
 using packed_pair_t = conditional_t<numeric<T>::bytes == 2, u32, u16>;

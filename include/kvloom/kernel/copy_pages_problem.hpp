@@ -56,7 +56,7 @@ struct copy_pages_types
     static_assert(dim == target::dim, "copy_pages: both caches must have the same head size");
     static_assert(is_page_dim_v<dim>, "copy_pages: the head size must be 64, 128, 256 or 512");
     static_assert(page_size <= 1024, "copy_pages: a page must have at most 1024 tokens");
-    static_assert(is_page_element_v<from> && is_page_element_v<to>,
+    static_assert(is_cache_element_v<from> && is_cache_element_v<to>,
                   "copy_pages: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
     static_assert(is_index_v<id>, "copy_pages: page ids are signed integers of 32 or 64 bits");
     static_assert(is_page_scale_v<source_scale> && is_page_scale_v<target_scale>,

@@ -2,8 +2,7 @@
 // What the fused insert computes: its problem type, and the types that follow from one.
 #pragma once
 
-#include "kvloom/core/fp16.hpp"
-#include "kvloom/core/fp8.hpp"
+#include "kvloom/core/convert.hpp"
 #include "kvloom/kernel/contract.hpp"
 #include "kvloom/layout/view.hpp"
 #include "kvloom/op/angles.hpp"
@@ -251,11 +250,8 @@ struct insert_types
                   "qk_norm_rope_insert: pairing is neox_pairs or interleaved_pairs");
     static_assert(detail::fits_sections<source, rotary>,
                   "qk_norm_rope_insert: the sections must add up to half of rotary_dim");
-    static_assert(
-        is_same_v<
-            element,
-            bf16> || is_same_v<element, fp16> || is_same_v<element, fp8_e4m3> || is_same_v<element, fp8_e4m3_fnuz>,
-        "qk_norm_rope_insert: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
+    static_assert(is_cache_element_v<element>,
+                  "qk_norm_rope_insert: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
     static_assert(is_same_v<query, activation> || sizeof(query) == 1,
                   "qk_norm_rope_insert: queries leave in the activation type or in fp8");
     static_assert(dim == 64 || dim == 128 || dim == 256 || dim == 512,

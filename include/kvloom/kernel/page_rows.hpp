@@ -36,12 +36,9 @@ inline constexpr bool is_page_scale_v<head_scale> = true;
 template <>
 inline constexpr bool is_page_scale_v<scale_view> = true;
 
-/// Whether a kernel that reads pages takes a head size, and whether it takes an element type.
+/// Whether a kernel that reads pages takes a head size.
 template <int Dim>
 inline constexpr bool is_page_dim_v = Dim == 64 || Dim == 128 || Dim == 256 || Dim == 512;
-template <class T>
-inline constexpr bool is_page_element_v =
-    is_same_v<T, bf16> || is_same_v<T, fp16> || is_same_v<T, fp8_e4m3> || is_same_v<T, fp8_e4m3_fnuz>;
 
 namespace detail {
 

@@ -40,7 +40,8 @@ struct read_back_types
 
     static_assert(is_page_dim_v<dim>, "read_back: the head size must be 64, 128, 256 or 512");
     static_assert(page_size <= 1024, "read_back: a page must have at most 1024 tokens");
-    static_assert(is_page_element_v<element>, "read_back: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
+    static_assert(is_cache_element_v<element>,
+                  "read_back: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");
     static_assert(is_same_v<output, bf16> || is_same_v<output, fp16> || is_same_v<output, float>,
                   "read_back: rows hold bf16, fp16 or float");
     static_assert(is_index_v<id>, "read_back: page ids are signed integers of 32 or 64 bits");

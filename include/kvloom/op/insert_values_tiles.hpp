@@ -114,7 +114,7 @@ private:
             if constexpr (Rule::whole_row) { // else the fp32 values of every token live until they are stored
                 KVLOOM_UNROLL
                 for (int w = 0; w < 4; ++w) {
-                    wave.settle(units[u][w]);
+                    wave.hold(units[u][w]);
                 }
             }
             if (live && lane == 0 && part == 0) {

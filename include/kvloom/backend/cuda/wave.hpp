@@ -100,7 +100,7 @@ struct wave
     KVLOOM_DEVICE void forget(u32& x) const { asm("" : "+r"(x)); }
 
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
-    KVLOOM_DEVICE void settle(u32& x) const { asm volatile("" : "+r"(x)); }
+    KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+r"(x)); }
 
     /// One access of sizeof(V) bytes to global memory. Inline text, since the compiler splits vector accesses
     /// behind structs.

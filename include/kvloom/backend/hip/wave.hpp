@@ -196,7 +196,7 @@ struct wave
     KVLOOM_DEVICE void forget(u32&) const {}
 
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
-    KVLOOM_DEVICE void settle(u32& x) const { asm volatile("" : "+v"(x)); }
+    KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+v"(x)); }
 
     /// One access of sizeof(V) bytes to global memory.
     template <class V>

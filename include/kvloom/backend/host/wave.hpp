@@ -268,9 +268,9 @@ struct wave
         return detail::transpose(*self, pair, {at, detail::operation::transpose8});
     }
 
-    /// A hint for compilers of GPU code.
+    /// Hints for compilers of GPU code.
     KVLOOM_FN void forget(u32&) const {}
-    KVLOOM_FN void settle(u32&) const {}
+    KVLOOM_FN void hold(u32&) const {}
 
     /// x, which is the same in every lane of the wave.
     template <class T>
