@@ -73,6 +73,10 @@ public:
     {
         require(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
     }
+    static void download(void* to, void const* from, std::size_t bytes)
+    {
+        require(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+    }
     void finish() const { require(cudaStreamSynchronize(stream_.handle)); }
     void copy(void* to, void const* from, std::size_t bytes) const
     {
@@ -155,6 +159,10 @@ public:
     {
         require(hipMemcpy(to, from, bytes, hipMemcpyHostToDevice));
     }
+    static void download(void* to, void const* from, std::size_t bytes)
+    {
+        require(hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost));
+    }
     void finish() const { require(hipStreamSynchronize(stream_.handle)); }
     void copy(void* to, void const* from, std::size_t bytes) const
     {
@@ -218,6 +226,7 @@ public:
     static void* allocate(std::size_t bytes) { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
     static void release(void* memory) { std::free(memory); }
     static void upload(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+    static void download(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
     static void finish() {}
     static void copy(void* to, void const* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 

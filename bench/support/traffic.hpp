@@ -16,7 +16,21 @@ struct fill_args
     kvloom::u32 seed   = 0;
 };
 
-/// Words of two random bf16 values in [-1, 1).
+/// Random values of T in [-1, 1), as many as a word holds.
+template <class T>
+KVLOOM_FN kvloom::u32 random_word(kvloom::u32 r)
+{
+    if constexpr (sizeof(T) == 1) {
+        auto const value = [r](int byte) { return float(r >> 8 * byte & 0xff) / 128.0F - 1.0F; };
+        return kvloom::u32(kvloom::narrow_pair<T>(value(0), value(1)))
+               | kvloom::u32(kvloom::narrow_pair<T>(value(2), value(3))) << 16;
+    } else {
+        return kvloom::narrow_pair<T>(float(r & 0xffff) / 32768.0F - 1.0F, float(r >> 16) / 32768.0F - 1.0F);
+    }
+}
+
+/// Words of random values of T.
+template <class T>
 struct fill_random
 {
     static constexpr kvloom::launch_bounds bounds = {256, 1, 1};
@@ -33,8 +47,7 @@ struct fill_random
             z             = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
             z             = (z ^ z >> 27) * 0x94D049BB133111EBU;
             auto const r  = kvloom::u32(z ^ z >> 31);
-            a.words[i]    = kvloom::narrow_pair<kvloom::bf16>(float(r & 0xffff) / 32768.0F - 1.0F,
-                                                           float(r >> 16) / 32768.0F - 1.0F);
+            a.words[i]    = random_word<T>(r);
         }
     }
 };
@@ -45,7 +58,7 @@ void fill(device const& on, memory<T> const& target, kvloom::u32 seed)
     fill_args const args{reinterpret_cast<kvloom::u32*>(target.data()),
                          kvloom::i64(target.count() * sizeof(T) / 4), seed};
     kvloom::i64 const blocks = std::min<kvloom::i64>(2112, (args.count + 255) / 256);
-    require(launch(on.stream(), fill_random{}, args, blocks));
+    require(launch(on.stream(), fill_random<T>{}, args, blocks));
 }
 
 struct copy_args

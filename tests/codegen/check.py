@@ -39,7 +39,7 @@ def broken(rule, figures):
 def check(source, arch, report, rules):
     """(figure or None, line to print) of each broken rule of one source's kernels."""
     problems = [] if report else [(None, f"{source.name} {arch}: no kernel in it")]
-    bounds = [(name, rules["every kernel"]) for name in report]
+    bounds, own_bounds = [], {name: set() for name in report}
     for rule in rules["kernels"]:
         if rule["source"] != source.stem or arch not in rule.get("arch", [arch]):
             continue
@@ -47,6 +47,11 @@ def check(source, arch, report, rules):
         if not matching:
             problems.append((None, f"{source.name} {arch}: no kernel matches the rule for '{rule['match']}'"))
         bounds += [(name, rule) for name in matching]
+        for name in matching:
+            own_bounds[name] |= set(rule.get("at_most", {}))
+    for name in report:  # what a rule of its own allows a kernel stands above what is allowed to every one
+        general = {k: v for k, v in rules["every kernel"]["at_most"].items() if k not in own_bounds[name]}
+        bounds.append((name, {"at_most": general}))
     for name, rule in bounds:
         for figure, value, wanted in broken(rule, report[name]):
             problems.append((figure, f"{name}\n    {arch}: {figure} is {value}; the rule: {wanted}"))

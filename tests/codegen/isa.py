@@ -43,6 +43,24 @@ def width(operation):
     return next((w for pattern, w in WIDTHS if pattern.search(operation)), 0)
 
 
+def pending_at_mfma(body):
+    """Vector loads that may be outstanding at a matrix product: the least that a wait just before one leaves; 0 without."""
+    least, waited = None, None
+    for line in body.splitlines():
+        code = line.split(";")[0].strip()
+        if not code or code.startswith(".") or code.endswith(":"):
+            continue
+        wait = re.match(r"s_waitcnt.*vmcnt\((\d+)\)", code)
+        if wait:
+            waited = int(wait.group(1))
+        elif code.startswith("v_mfma"):
+            least = waited if waited is not None and (least is None or waited < least) else least
+            waited = None
+        elif not code.startswith(("s_nop", "v_mov", "v_accvgpr")):
+            waited = None
+    return least or 0
+
+
 def count_instructions(body):
     """Counter of kinds in the text of one kernel."""
     counts = collections.Counter()
@@ -112,6 +130,7 @@ def parse(text, compiler=None):
             "threads": info.get("max_flat_workgroup_size", 0),
             "occupancy": int(occupancy.group(1)) if occupancy else 0,
             "code_bytes": int(code_bytes.group(1)) if code_bytes else 0,
+            "pending_at_mfma": pending_at_mfma(text[start.end() : end]),
         })
         report[readable[symbol]] = figures
     return report

@@ -2,7 +2,7 @@
 // The machine on which the refused lines are tried: a tile of 16 lanes of the host's CDNA wave.
 #pragma once
 
-#include "kvloom/backend/host/wave.hpp"
+#include "kvloom/backend/host/block.hpp"
 #include "kvloom/group/tile.hpp"
 
 using machine_wave  = kvloom::host::wave<kvloom::host::cdna>;

@@ -12,6 +12,13 @@ namespace kvloom {
 inline namespace v0 {
 namespace cuda {
 
+namespace detail {
+
+/// Shared memory that a kernel may have without being asked for it at the launch.
+inline constexpr usize most_static_shared = 48 * 1024;
+
+} // namespace detail
+
 /// A block of `Threads` threads.
 template <int Threads>
 struct block
@@ -32,8 +39,13 @@ struct block
     template <class S>
     KVLOOM_DEVICE S& shared() const
     {
-        __shared__ S memory;
-        return memory;
+        if constexpr (sizeof(S) > detail::most_static_shared) {
+            extern __shared__ uint4 dynamic_memory[];
+            return *reinterpret_cast<S*>(dynamic_memory);
+        } else {
+            __shared__ S memory;
+            return memory;
+        }
     }
 };
 
@@ -49,6 +61,8 @@ __global__ void __launch_bounds__(Kernel::bounds.threads, Kernel::bounds.blocks_
 struct stream
 {
     static constexpr bool has_transpose = cuda::wave::has_transpose;
+    static constexpr int wave_size      = cuda::wave::size;
+    static constexpr bool has_copies    = true; ///< of whole spans to shared memory, as rings of pages need
 
     cudaStream_t handle = nullptr;
     /// Let kernels whose bounds say `dependent` start before their predecessor has finished, up to dependency().
@@ -65,6 +79,17 @@ inline arch_id arch_of(stream const&)
         return arch_id::sm_90;
     }
     return major >= 9 ? arch_id::sm_90 : arch_id::sm_80;
+}
+
+/// Multiprocessors of the current device.
+inline int multiprocessors_of(stream const&)
+{
+    int device = 0;
+    int count  = 1;
+    if (cudaGetDevice(&device) == cudaSuccess) {
+        (void)cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+    }
+    return count;
 }
 
 /// Starts `blocks` blocks; zero blocks succeed without a launch. Allocates nothing and does not synchronise.
@@ -88,7 +113,15 @@ status launch(stream const& on, Kernel, Args const& args, i64 blocks)
     config.attrs                                         = &attribute;
     bool const dependent = Kernel::bounds.dependent && on.dependent_launch && arch_of(on) == arch_id::sm_90;
     config.numAttrs      = dependent ? 1 : 0;
-    cudaError_t const error = cudaLaunchKernelEx(&config, entry<Kernel, Args>, args);
+    cudaError_t error    = cudaSuccess;
+    if constexpr (sizeof(typename Kernel::shared) > detail::most_static_shared) {
+        config.dynamicSmemBytes = sizeof(typename Kernel::shared);
+        error = cudaFuncSetAttribute(entry<Kernel, Args>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     int(config.dynamicSmemBytes));
+    }
+    if (error == cudaSuccess) {
+        error = cudaLaunchKernelEx(&config, entry<Kernel, Args>, args);
+    }
     if (error != cudaSuccess) {
         (void)cudaGetLastError(); // reported here, so not again at the next call
         return {fault::launch_failed, cudaGetErrorString(error), error, 0};

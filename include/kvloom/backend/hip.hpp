@@ -47,6 +47,8 @@ __global__ void __launch_bounds__(Kernel::bounds.threads, Kernel::bounds.waves_a
 struct stream
 {
     static constexpr bool has_transpose = hip::wave::has_transpose;
+    static constexpr int wave_size      = 64;    ///< of the machines with matrix units that kvloom knows
+    static constexpr bool has_copies    = false; ///< of whole spans to shared memory, as rings of pages need
 
     hipStream_t handle = nullptr;
 };
@@ -82,6 +84,17 @@ inline arch_id arch_of(stream const&)
         return arch_id::gfx942;
     }
     return arch_named(properties.gcnArchName);
+}
+
+/// Compute units of the current device.
+inline int multiprocessors_of(stream const&)
+{
+    int device                 = 0;
+    hipDeviceProp_t properties = {};
+    if (hipGetDevice(&device) != hipSuccess || hipGetDeviceProperties(&properties, device) != hipSuccess) {
+        return 1;
+    }
+    return properties.multiProcessorCount;
 }
 
 /// Starts `blocks` blocks; zero blocks succeed without a launch. Allocates nothing and does not synchronise.

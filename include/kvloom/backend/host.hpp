@@ -11,5 +11,6 @@
 // race whatever the schedule.
 #pragma once
 
+#include "kvloom/backend/host/block.hpp"
 #include "kvloom/backend/host/launch.hpp"
 #include "kvloom/backend/host/wave.hpp"

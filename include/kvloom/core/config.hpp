@@ -55,6 +55,15 @@
 #define KVLOOM_NATIVE_FP8 0
 #endif
 
+// The instructions for powers and logarithms to base 2 as builtins of this compiler (clang 17 and later).
+#define KVLOOM_NATIVE_EXP2 0
+#if KVLOOM_ON_AMD
+#if __has_builtin(__builtin_amdgcn_exp2f) && __has_builtin(__builtin_amdgcn_logf)
+#undef KVLOOM_NATIVE_EXP2
+#define KVLOOM_NATIVE_EXP2 1
+#endif
+#endif
+
 #if KVLOOM_ON_CUDA || (KVLOOM_ON_AMD && defined(__gfx950__))
 #define KVLOOM_NATIVE_BF16 1
 #else

@@ -227,6 +227,24 @@ KVLOOM_FN float_pair widen_fp8s(u32 word)
     }
 }
 
+/// Two fp8 values from the low or the high half of a word as two fp16, exactly: e4m3 of either kind fits.
+template <class T, bool High>
+KVLOOM_FN u32 fp8s_to_halves(u32 word)
+{
+#if KVLOOM_ON_CUDA && KVLOOM_NATIVE_FP8
+    if constexpr (native_fp8<T>) {
+        u32 halves;
+        u16 const pair = static_cast<u16>(High ? word >> 16 : word);
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+        return halves;
+    } else
+#endif
+    {
+        float_pair const wide = widen_fp8s<T, High>(word);
+        return narrow_to_halves(wide.low, wide.high);
+    }
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace kvloom

@@ -215,6 +215,13 @@ void check_list(checks& check, char const* pointer, T const* data, char const* a
     }
 }
 
+/// The launch of the stream's backend, out of sight of members of that name.
+template <class Stream, class Kernel, class Args>
+status start_kernel(Stream const& stream, Kernel kernel, Args const& args, i64 blocks)
+{
+    return launch(stream, kernel, args, blocks);
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace kvloom

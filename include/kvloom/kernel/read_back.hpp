@@ -5,6 +5,7 @@
 #include "kvloom/group/launch_bounds.hpp"
 #include "kvloom/kernel/page_checks.hpp"
 #include "kvloom/kernel/page_rows.hpp"
+#include "kvloom/layout/page_table.hpp"
 
 namespace kvloom {
 inline namespace v0 {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kvloom/core/types.hpp"
+#include "kvloom/layout/page_table.hpp"
 #include "kvloom/layout/span.hpp"
 
 namespace kvloom {
@@ -153,40 +154,6 @@ KVLOOM_FN constexpr scale_view head_scales(float* data, int page_size, i64 slots
 {
     return {data, page_size, slots};
 }
-
-/// A run of pages of one sequence, the first of which holds token `first_token`.
-template <class Id>
-struct page_run
-{
-    Id const* ids   = nullptr;
-    int count       = 0;
-    i64 first_token = 0;
-};
-
-/// A page table with one row of page ids for each sequence.
-template <class Id>
-struct block_table
-{
-    static_assert(is_index_v<Id>, "block_table: a page id must be a signed integer of 32 or 64 bits");
-
-    Id const* ids = nullptr;
-    int sequences = 0;
-    int width     = 0; ///< ids to a sequence
-    i64 stride    = 0; ///< ids from one sequence's first to the next one's
-
-    KVLOOM_FN page_run<Id> run(int sequence) const { return {ids + sequence * stride, width, 0}; }
-
-    /// The slot of token `position` of `sequence` in pages of `page_size` tokens; -1 where the table holds no
-    /// page for it.
-    KVLOOM_FN i64 slot(int sequence, i64 position, int page_size) const
-    {
-        if (sequence < 0 || sequence >= sequences || position < 0 || position >= i64(width) * page_size) {
-            return -1;
-        }
-        i64 const id = ids[sequence * stride + position / page_size];
-        return id < 0 ? -1 : id * page_size + position % page_size;
-    }
-};
 
 /// RoPE's table: `rows` positions, each cos of half the rotated dims, then sin of the same.
 template <class T>

@@ -21,10 +21,3 @@ void places(paged_view<layout> const& cache)
     // wrong: place(cache, false);
     place(cache, 0);
 }
-
-// refuses: block_table: a page id must be a signed integer of 32 or 64 bits
-// wrong: block_table<u32> table;
-// wrong: block_table<u64> table;
-// wrong: block_table<short> table;
-// wrong: block_table<float> table;
-block_table<i64> table;

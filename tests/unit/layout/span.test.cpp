@@ -3,6 +3,7 @@
 #include "kvloom/core/bf16.hpp"
 #include "kvloom/core/fp16.hpp"
 #include "kvloom/core/fp8.hpp"
+#include "kvloom/layout/page_table.hpp"
 #include "kvloom/layout/view.hpp"
 #include "support/catch.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include "kvloom/backend/cuda/bulk_copies.hpp"
 #include "kvloom/core/types.hpp"
 #include "kvloom/core/vec.hpp"
 #include "kvloom/group/arch.hpp"
@@ -33,6 +34,9 @@ struct wave
     static constexpr arch_id arch       = detail::current_arch();
     static constexpr bool quad_rows     = false;
     static constexpr bool has_transpose = true;
+    static constexpr bool is_model      = false;
+
+    using copies = bulk_copies;
 
     KVLOOM_DEVICE int lane() const { return int(threadIdx.x) & 31; }
 
@@ -80,6 +84,9 @@ struct wave
         return __shfl_up_sync(~0U, x, 1);
     }
 
+    /// Waits for all lanes; what one has written before is seen by all after.
+    KVLOOM_DEVICE void meet(site = site::here()) const { __syncwarp(); }
+
     KVLOOM_DEVICE u64 ballot(bool predicate, site) const { return __ballot_sync(~0U, predicate); }
 
     /// Transposes an 8x8 matrix of 16-bit units, two neighbouring columns of row lane / 4 to a lane.
@@ -101,6 +108,9 @@ struct wave
 
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
     KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+r"(x)); }
+
+    /// Loads and products before here are issued before those after: nothing to say on NVIDIA.
+    KVLOOM_DEVICE void keep_order() const {}
 
     /// One access of sizeof(V) bytes to global memory. Inline text, since the compiler splits vector accesses
     /// behind structs.
@@ -145,6 +155,13 @@ struct wave
             got = load<V>(from);
         }
         return got;
+    }
+
+    /// The same for all lanes from one address.
+    template <class V>
+    KVLOOM_DEVICE V load_uniform(void const* from) const
+    {
+        return load<V>(from);
     }
 
     /// Of what nothing writes, ahead of dependency(): the assembler moves other loads behind it. Not kept in L1.
@@ -201,6 +218,24 @@ struct wave
     KVLOOM_DEVICE void increment(u32* counter) const
     {
         asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+    }
+
+    /// Counts an arrival and gives how many came before; the last of `of` sets the count back to zero. What a block wrote
+    /// before a barrier and this call is seen by whom the count shows to be last: the fences order the block's writes,
+    /// which the barrier has ordered before this thread, with the count at the scope of the device.
+    KVLOOM_DEVICE u32 arrive(u32* counter, u32 of) const
+    {
+        u32 before;
+        asm volatile("fence.acq_rel.gpu;\n"
+                     "atom.relaxed.gpu.global.add.u32 %0, [%1], 1;\n"
+                     "fence.acq_rel.gpu;"
+                     : "=r"(before)
+                     : "l"(counter)
+                     : "memory");
+        if (before + 1 == of) {
+            asm volatile("st.relaxed.gpu.global.u32 [%0], 0;" ::"l"(counter) : "memory");
+        }
+        return before;
     }
 
     /// Reads a word of each line of a kernel's arguments, all at once: the constant cache is cold when a kernel starts,

@@ -72,6 +72,7 @@ struct wave
     static constexpr arch_id arch       = detail::current_arch();
     static constexpr bool quad_rows     = detail::has_quad_rows(arch);
     static constexpr bool has_transpose = false;
+    static constexpr bool is_model      = false;
     static constexpr int size           = quad_rows ? 64 : 32;
 
     KVLOOM_DEVICE int lane() const { return int(threadIdx.x) & (size - 1); }
@@ -198,6 +199,9 @@ struct wave
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
     KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+v"(x)); }
 
+    /// The compiler may not move instructions across: loads before here are issued before the products after.
+    KVLOOM_DEVICE void keep_order() const { __builtin_amdgcn_sched_barrier(0); }
+
     /// One access of sizeof(V) bytes to global memory.
     template <class V>
     KVLOOM_DEVICE V load(void const* from) const
@@ -211,6 +215,14 @@ struct wave
     KVLOOM_DEVICE V load_constant(void const* from) const
     {
         return load<V>(from);
+    }
+
+    /// Of what nothing writes while the kernel runs, for all lanes from one address: a scalar load.
+    template <class V>
+    KVLOOM_DEVICE V load_uniform(void const* from) const
+    {
+        using constant = V const __attribute__((address_space(4)))*;
+        return *(constant)(reinterpret_cast<u64>(from));
     }
 
     template <class V>
@@ -238,6 +250,20 @@ struct wave
     {
         using global = u32 __attribute__((address_space(1)))*;
         __hip_atomic_fetch_add((global)(counter), 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    }
+
+    /// Counts an arrival and gives how many came before; the last of `of` sets the count back to zero. What a block wrote
+    /// before a barrier and this call is seen by whom the count shows to be last. Chiplets do not share their L2: the
+    /// release writes this one's back, the acquire drops what it may hold of the others'.
+    KVLOOM_DEVICE u32 arrive(u32* counter, u32 of) const
+    {
+        using global = u32 __attribute__((address_space(1)))*;
+        u32 const before =
+            __hip_atomic_fetch_add((global)(counter), 1U, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+        if (before + 1 == of) {
+            __hip_atomic_store((global)(counter), 0U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+        }
+        return before;
     }
 
     /// Arguments arrive by scalar loads, which the compiler batches.

@@ -36,6 +36,8 @@ inline char const* name_of(operation what)
         return "ballot";
     case operation::transpose8:
         return "transpose8";
+    case operation::together:
+        return "together";
     case operation::barrier:
         return "barrier";
     }

@@ -2,7 +2,7 @@
 // The host backend's streams, and launching kernels on them.
 #pragma once
 
-#include "kvloom/backend/host/wave.hpp"
+#include "kvloom/backend/host/block.hpp"
 #include "kvloom/core/status.hpp"
 #include "kvloom/group/launch_bounds.hpp"
 
@@ -160,6 +160,8 @@ class stream
 {
 public:
     static constexpr bool has_transpose = wave<Machine>::has_transpose;
+    static constexpr int wave_size      = wave<Machine>::size;
+    static constexpr bool has_copies    = false; ///< of whole spans to shared memory, as rings of pages need
 
     /// CPU threads that a launch uses; 0: as many as there are cores.
     int workers = 0;
@@ -178,6 +180,13 @@ template <class Machine>
 arch_id arch_of(stream<Machine> const&)
 {
     return Machine::arch;
+}
+
+/// Multiprocessors of the model: few, so that a grid made for it gives each block some work.
+template <class Machine>
+int multiprocessors_of(stream<Machine> const&)
+{
+    return 2;
 }
 
 /// Runs `kernel` in `blocks` blocks of `Kernel::bounds.threads` threads and waits for its end. No blocks:

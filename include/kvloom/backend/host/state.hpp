@@ -27,6 +27,7 @@ enum class operation : short {
     previous,
     ballot,
     transpose8,
+    together,
     barrier
 };
 

@@ -107,6 +107,23 @@ __attribute__((always_inline)) inline u32 transpose(gpu_thread& self, u32 pair, 
     return collect_transposed(self);
 }
 
+/// Lane 0 works while the others wait.
+template <class T>
+__attribute__((always_inline)) inline void work_together(gpu_thread& self, T* mine, void (*work)(T* const*),
+                                                         meeting here, int lanes)
+{
+    meet_wave(self, to_word(mine), here);
+    if (self.lane == 0) {
+        T* all[most_lanes] = {};
+        for (int i = 0; i < lanes; ++i) {
+            all[i] = from_word<T*>(collect(self, i));
+        }
+        work(all);
+    }
+    meet_wave(self, 0, here);
+    (void)collect(self, self.lane);
+}
+
 template <class V>
 void check_access(char const* what, void const* address)
 {
@@ -150,11 +167,14 @@ inline void count_one(u32* counter)
     __atomic_fetch_add(counter, 1U, __ATOMIC_RELAXED);
 }
 
-inline void check_shared(gpu_thread const& self, std::size_t bytes)
+inline u32 count_arrival(u32* counter, u32 of)
 {
-    if (bytes != self.home->shared.bytes()) {
-        fail_shared(self, bytes);
+    check_access<u32>("arrive", counter);
+    u32 const before = __atomic_fetch_add(counter, 1U, __ATOMIC_ACQ_REL);
+    if (before + 1 == of) {
+        __atomic_store_n(counter, 0U, __ATOMIC_RELAXED);
     }
+    return before;
 }
 
 } // namespace detail
@@ -179,6 +199,7 @@ struct wave
     static constexpr arch_id arch   = Machine::arch;
 
     static constexpr bool has_transpose = !Machine::quad_rows;
+    static constexpr bool is_model      = true;
 
     detail::gpu_thread* self;
 
@@ -268,9 +289,18 @@ struct wave
         return detail::transpose(*self, pair, {at, detail::operation::transpose8});
     }
 
+    /// Calls `work` once for all lanes of the wave, with what each lane hands in: the model of an instruction that
+    /// works on the registers of a whole wave. Every lane of the wave must take part.
+    template <class T>
+    KVLOOM_FN void together(T* mine, void (*work)(T* const*), site at = site::here()) const
+    {
+        detail::work_together(*self, mine, work, {at, detail::operation::together}, size);
+    }
+
     /// Hints for compilers of GPU code.
     KVLOOM_FN void forget(u32&) const {}
     KVLOOM_FN void hold(u32&) const {}
+    KVLOOM_FN void keep_order() const {}
 
     /// x, which is the same in every lane of the wave.
     template <class T>
@@ -291,6 +321,13 @@ struct wave
     KVLOOM_FN static V load_constant(void const* from)
     {
         return detail::read_once<V>("load_constant", from);
+    }
+
+    /// The same for all lanes from one address: a scalar register on AMD.
+    template <class V>
+    KVLOOM_FN static V load_uniform(void const* from)
+    {
+        return detail::read_once<V>("load_uniform", from);
     }
 
     /// The same ahead of dependency().
@@ -317,6 +354,10 @@ struct wave
     /// Adds one, atomically.
     KVLOOM_FN static void increment(u32* counter) { detail::count_one(counter); }
 
+    /// Counts an arrival and gives how many came before; the last of `of` sets the count back to zero. What a block wrote
+    /// before a barrier and this call is seen by whom the count shows to be last.
+    KVLOOM_FN static u32 arrive(u32* counter, u32 of) { return detail::count_arrival(counter, of); }
+
     /// A kernel's arguments are at hand.
     template <class Args>
     KVLOOM_FN static void touch_arguments(Args const&)
@@ -328,49 +369,6 @@ struct wave
     /// Lets the next kernel of the stream begin up to its `dependency`, which here it does when this one has
     /// ended.
     KVLOOM_FN void release_dependents() const {}
-};
-
-/// A block of `Threads` threads, as each of them sees it. A last wave may be incomplete.
-template <class Machine, int Threads>
-struct block
-{
-    static_assert(Threads >= 1 && Threads <= 1024, "block: the number of threads must be 1 to 1024");
-
-    using wave_type = host::wave<Machine>;
-
-    static constexpr int threads = Threads;
-    static constexpr int waves   = (Threads + Machine::wave_size - 1) / Machine::wave_size;
-
-    detail::gpu_thread* self;
-
-    /// The block's number in the grid.
-    KVLOOM_FN int index() const { return self->home->block; }
-
-    /// The number of blocks in the grid.
-    KVLOOM_FN int count() const { return self->home->blocks; }
-
-    /// The caller's number in the block.
-    KVLOOM_FN int thread() const { return self->index; }
-
-    /// The caller's wave.
-    KVLOOM_FN wave_type wave() const { return {self}; }
-
-    /// The number of the caller's wave in the block.
-    KVLOOM_FN int wave_index() const { return self->index / Machine::wave_size; }
-
-    /// Waits for the block's threads. All that have not returned from the kernel must come to the same call,
-    /// or the program aborts and names both places; threads that have returned, single lanes or whole waves,
-    /// are not waited for. What a thread wrote before is seen by all after.
-    KVLOOM_FN void barrier(site at = site::here()) const { detail::meet_block(*self, at); }
-
-    /// The block's shared memory: the kernel's `struct shared`, every byte 0xa5 when the block begins.
-    template <class S>
-    KVLOOM_FN S& shared() const
-    {
-        static_assert(std::is_trivially_destructible_v<S>, "shared: nothing destroys the struct");
-        detail::check_shared(*self, sizeof(S));
-        return *static_cast<S*>(self->home->shared.data());
-    }
 };
 
 #if KVLOOM_CUDA

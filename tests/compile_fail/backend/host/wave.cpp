@@ -5,9 +5,8 @@
 
 using namespace kvloom;
 
-using wave        = host::wave<host::cdna>;
-using warp        = host::wave<host::warp32>;
-using small_block = host::block<host::cdna, 64>;
+using wave = host::wave<host::cdna>;
+using warp = host::wave<host::warp32>;
 
 struct three_bytes
 {
@@ -17,12 +16,6 @@ struct three_bytes
 struct counted
 {
     counted(counted const&);
-    int number;
-};
-
-struct owner
-{
-    ~owner();
     int number;
 };
 
@@ -116,16 +109,4 @@ void hints(wave w)
     // wrong: hint<u64>(w, nullptr);
     // wrong: hint<short>(w, nullptr);
     hint<int>(w, nullptr);
-}
-
-// refuses: block: the number of threads must be 1 to 1024
-// wrong: int const waves = host::block<host::cdna, 1025>::waves;
-// wrong: int const waves = host::block<host::cdna, 0>::waves;
-int const waves = host::block<host::cdna, 1024>::waves;
-
-void shares(small_block const& block)
-{
-    // refuses: shared: nothing destroys the struct
-    // wrong: block.shared<owner>();
-    block.shared<int>();
 }

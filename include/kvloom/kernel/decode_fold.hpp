@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+// The fold: partial results of the waves become a node, nodes become the result of a pair of sequence and head.
+#pragma once
+
+#include "kvloom/kernel/decode_rows.hpp"
+#include "kvloom/kernel/decode_work.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+namespace detail {
+
+/// Where a partial result lies: in a block's first area those of a segment that begins inside its pair, node by node; in
+/// the second that of a segment that begins with its pair.
+struct partial_place
+{
+    int block = 0;
+    int area  = 0;
+    int level = 0;
+};
+
+/// The first area of a block has a level for each node, the second has one behind them.
+template <class Problem>
+KVLOOM_FN i64 level_row(decode_work<Problem> const& work, partial_place place, int row)
+{
+    i64 const level =
+        i64(place.block) * work.sizes.depth() + (place.area == 0 ? place.level : work.sizes.nodes);
+    return level * work.sizes.rows + row;
+}
+template <class Problem>
+KVLOOM_FN row_mark* mark_at(decode_work<Problem> const& work, partial_place place, int row)
+{
+    return work.sections.marks + level_row(work, place, row);
+}
+template <class Problem>
+KVLOOM_FN vec<float, 4>* columns_at(decode_work<Problem> const& work, partial_place place, int row, int dim)
+{
+    return work.sections.out + level_row(work, place, row) * (decode_types<Problem>::value_dim / 4) + dim / 4;
+}
+
+/// Four dims of a row of a partial result.
+template <class Wave, class Problem>
+KVLOOM_FN softmax_partial<4> load_partial(Wave wave, decode_work<Problem> const& work, partial_place from,
+                                          int row, int dim)
+{
+    auto const mark = bit_cast<row_mark>(wave.template load<vec<u32, 2>>(mark_at(work, from, row)));
+    softmax_partial<4> p;
+    p.top = mark[0];
+    p.sum = mark[1];
+    p.out = bit_cast<vec<float, 4>>(wave.template load<vec<u32, 4>>(columns_at(work, from, row, dim)));
+    return p;
+}
+
+/// The partial results of a pair in the order of their tokens: one of the block that has the pair's first node, of each
+/// later block one for every node, or one of each block.
+template <bool ByNodes>
+class partial_walk
+{
+public:
+    KVLOOM_FN partial_walk(decode_cut const& of, decode_segment const& s)
+        : cut(of), segment(s), first(of.block_of(s.begin)), last(of.block_of(s.begin + s.extent.nodes() - 1)),
+          block(first)
+    {}
+
+    KVLOOM_FN bool done() const { return block > last; }
+
+    KVLOOM_FN partial_place take()
+    {
+        partial_place const place{block, block == first ? 1 : 0, level};
+        if (--left <= 0) {
+            ++block;
+            level = 0;
+            left  = 1;
+            if (ByNodes && block <= last) {
+                i64 const end   = cut.first(block + 1);
+                i64 const after = segment.begin + segment.extent.nodes();
+                left            = int((end < after ? end : after) - cut.first(block));
+            }
+        } else {
+            ++level;
+        }
+        return place;
+    }
+
+private:
+    decode_cut const& cut;
+    decode_segment const& segment;
+    int first;
+    int last;
+    int block;
+    int level = 0;
+    int left  = 1; ///< partial results of this block
+};
+
+/// What the waves of a block hand over, some dims at a time.
+template <int Waves, int Rows, int Dims>
+struct fold_scratch
+{
+    static constexpr int dims = Dims;
+
+    float out[Waves][Rows][Dims];
+    float top[Waves][Rows];
+    float sum[Waves][Rows];
+
+    /// Where a row keeps a dim: lanes that write neighbouring rows meet different banks.
+    KVLOOM_FN static constexpr int place(int row, int dim) { return dim ^ (row & 3) << 3; }
+};
+
+/// Puts part `part` of what wave `number` has of a node where the fold takes it; with the first part the references and
+/// the sums. Collective.
+template <class Tile, class Wave, int Dim, class Scratch>
+KVLOOM_FN void hand_over(Wave wave, int number, int part, softmax_fragment<Tile, Dim> const& softmax,
+                         Scratch& scratch)
+{
+    constexpr int run    = Tile::run;
+    constexpr int a_part = Scratch::dims / Tile::width;
+    int const lane       = wave.lane();
+    KVLOOM_UNROLL
+    for (int r = 0; r < Tile::lane_rows; ++r) {
+        int const row = Tile::row(lane, r);
+        if (part == 0) {
+            float const sum = combine_groups<Tile>(wave, softmax.sum[r], plus{});
+            if (Tile::group(lane) == 0) {
+                scratch.top[number][row] = softmax.top[r];
+                scratch.sum[number][row] = sum;
+            }
+        }
+        KVLOOM_UNROLL
+        for (int i = 0; i < a_part; ++i) {
+            vec<float, run> numbers;
+            KVLOOM_UNROLL
+            for (int e = 0; e < run; ++e) {
+                numbers[e] = softmax.out[part * a_part + i][r * run + e];
+            }
+            int const dim                           = i * Tile::width + Tile::own_dim(lane, 0);
+            auto* const to                          = &scratch.out[number][row][Scratch::place(row, dim)];
+            *reinterpret_cast<vec<float, run>*>(to) = numbers;
+        }
+    }
+}
+
+/// The threads that fold, and their places. Of the waves that hand over `RowTiles` are side by side over query rows,
+/// `TileRows` of them for each, the others over tokens.
+template <class Team, class Problem, class Scratch, int Waves, int RowTiles, int TileRows>
+class node_fold
+{
+    static constexpr int token_waves = Waves / RowTiles;
+    static constexpr int dims        = decode_types<Problem>::value_dim;
+    static constexpr int parts       = dims / Scratch::dims;
+    static constexpr int a_row       = Scratch::dims / 4; ///< threads to a row
+    static constexpr int turns       = (TileRows * RowTiles * a_row + Team::threads - 1) / Team::threads;
+    static constexpr int flight      = turns < 4 ? turns : 4; ///< turns at once
+    static constexpr bool keeps =
+        parts * turns <= Team::most_kept; ///< the chain in registers, else in the workspace
+    static constexpr int merge_ahead = 4;
+
+    static_assert(Team::threads % a_row == 0, "node_fold: a turn must have whole rows");
+
+    using partial = softmax_partial<4>;
+
+public:
+    KVLOOM_FN node_fold(Team const& of, decode_work<Problem> const& on, Scratch& in)
+        : team(of), work(on), scratch(in)
+    {}
+
+    KVLOOM_FN void begin(decode_segment const& s)
+    {
+        int const left = s.extent.tokens * group_of(work) - s.tile * work.sizes.rows;
+        rows           = left < work.sizes.rows ? left : work.sizes.rows;
+    }
+
+    /// Takes part `part` of a node in: to the nodes before it, if the segment begins with the first, else by itself.
+    /// Writes the result if the segment is whole and this its last node. Every thread of the team calls, with all
+    /// waves' parts in place; behind it the scratch is free.
+    KVLOOM_FN void take(decode_segment const& segment, int node, int part)
+    {
+        bool const chained = Problem::folding::by_nodes && segment.area() == 1 && node > segment.first;
+        int const level    = Problem::folding::by_nodes && segment.area() == 0 ? node - segment.first : 0;
+        partial_place const to{team.block_index(), segment.area(), level};
+        if constexpr (keeps) {
+            bool const last = segment.area() == 0 || node + 1 == segment.last;
+            KVLOOM_UNROLL
+            for (int turn = 0; turn < turns; ++turn) {
+                partial const more = gather(row_of(turn));
+                auto& own          = chain[part * turns + turn];
+                own                = chained ? merge(own, more) : more;
+                if (last) {
+                    put(segment, node, to, turn, part, own);
+                }
+            }
+            team.barrier();
+        } else {
+            take_through_memory(segment, node, to, chained, part);
+        }
+    }
+
+    /// Folds the partial results of all blocks of a pair and writes the result. Every thread of the team calls.
+    KVLOOM_FN void merge_pair(decode_segment const& segment, decode_cut const& cut) const
+    {
+        for (int part = 0; part < parts; ++part) {
+            for (int turn = 0; turn < turns; turn += flight) {
+                partial all[flight];
+                for (partial_walk<Problem::folding::by_nodes> walk(cut, segment); !walk.done();) {
+                    take_ahead(walk, turn, part, all);
+                }
+                KVLOOM_UNROLL
+                for (int i = 0; i < flight; ++i) {
+                    if (exists(turn + i)) {
+                        write_columns(team.wave(), work, segment, row_of(turn + i), dim_of(part), all[i]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The partial results of a pair come from so many blocks.
+    KVLOOM_FN static int blocks_of_pair(decode_segment const& segment, decode_cut const& cut)
+    {
+        return cut.block_of(segment.begin + segment.extent.nodes() - 1) - cut.block_of(segment.begin) + 1;
+    }
+
+private:
+    KVLOOM_FN int any_row(int turn) const { return (turn * Team::threads + team.thread()) / a_row; }
+    KVLOOM_FN bool exists(int turn) const { return any_row(turn) < rows; }
+    /// A thread whose row does not exist reads the last one that does, and writes nothing.
+    KVLOOM_FN int row_of(int turn) const { return exists(turn) ? any_row(turn) : rows - 1; }
+    KVLOOM_FN int dim_of(int part) const { return part * Scratch::dims + team.thread() % a_row * 4; }
+
+    /// Four dims of a row from all waves over tokens: one reference, and sums in the order of the waves.
+    KVLOOM_FN partial gather(int row) const
+    {
+        int const of    = row % TileRows;
+        int const first = row / TileRows;
+        int const place = Scratch::place(of, team.thread() % a_row * 4);
+        partial all;
+        KVLOOM_UNROLL
+        for (int i = 0; i < token_waves; ++i) {
+            all.top = larger(all.top, scratch.top[i * RowTiles + first][of]);
+        }
+        KVLOOM_UNROLL
+        for (int i = 0; i < token_waves; ++i) {
+            int const wave     = i * RowTiles + first;
+            float const weight = approximate_exp2(scratch.top[wave][of] - all.top);
+            auto const out     = *reinterpret_cast<vec<float, 4> const*>(&scratch.out[wave][of][place]);
+            all.sum            = fma(scratch.sum[wave][of], weight, all.sum);
+            KVLOOM_UNROLL
+            for (int k = 0; k < 4; ++k) {
+                all.out[k] = fma(out[k], weight, all.out[k]);
+            }
+        }
+        return all;
+    }
+
+    /// The same where the nodes before are in the workspace. A mark is read by all threads of its row before it is
+    /// replaced.
+    KVLOOM_FN void take_through_memory(decode_segment const& segment, int node, partial_place to,
+                                       bool chained, int part) const
+    {
+        for (int turn = 0; turn < turns; turn += flight) {
+            partial own[flight];
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                if (chained) {
+                    own[i] = load(to, row_of(turn + i), dim_of(part));
+                }
+            }
+            team.barrier();
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                partial const more = gather(row_of(turn + i));
+                put(segment, node, to, turn + i, part, chained ? merge(own[i], more) : more);
+            }
+        }
+        team.barrier();
+    }
+
+    /// Writes the result, if the segment is whole and this its last node; else keeps it, with the last part its marks.
+    KVLOOM_FN void put(decode_segment const& segment, int node, partial_place to, int turn, int part,
+                       partial const& own) const
+    {
+        if (!exists(turn)) {
+            return;
+        }
+        int const row = row_of(turn);
+        if (segment.whole() && node + 1 == segment.last) {
+            write_columns(team.wave(), work, segment, row, dim_of(part), own);
+            return;
+        }
+        team.wave().store(columns_at(work, to, row, dim_of(part)), bit_cast<vec<u32, 4>>(own.out));
+        if (part == parts - 1 && team.thread() % a_row == 0) {
+            team.wave().store(mark_at(work, to, row), bit_cast<vec<u32, 2>>(row_mark{{own.top, own.sum}}));
+        }
+    }
+
+    KVLOOM_FN partial load(partial_place from, int row, int dim) const
+    {
+        return load_partial(team.wave(), work, from, row, dim);
+    }
+
+    /// The next partial results of a pair, in the order of their tokens, all on their way at once.
+    template <class Walk>
+    KVLOOM_FN void take_ahead(Walk& walk, int turn, int part, partial (&all)[flight]) const
+    {
+        partial own[merge_ahead][flight];
+        KVLOOM_UNROLL
+        for (int k = 0; k < merge_ahead; ++k) {
+            bool const more = !walk.done();
+            auto const from = more ? walk.take() : partial_place{};
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                own[k][i] = {};
+                if (more) {
+                    own[k][i] = load(from, row_of(turn + i), dim_of(part));
+                }
+            }
+        }
+        KVLOOM_UNROLL
+        for (int k = 0; k < merge_ahead; ++k) {
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                all[i] = merge(all[i], own[k][i]); // with nothing: no change
+            }
+        }
+    }
+
+    Team team;
+    decode_work<Problem> const& work;
+    Scratch& scratch;
+    int rows = 0; ///< of the segment
+    partial chain[keeps ? parts * turns : 1];
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// How the work of paged decode is cut: nodes of tokens, segments of a block, and where partial results lie.
+#pragma once
+
+#include "kvloom/kernel/decode_problem.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+namespace detail {
+
+/// The number of bits of n.
+KVLOOM_FN constexpr int bit_count(i64 n)
+{
+    int bits = 0;
+    while (n > 0) {
+        n >>= 1;
+        ++bits;
+    }
+    return bits;
+}
+
+/// Sizes of a launch that follow from the shape of a block and from what the caller has room for; never from lengths.
+struct decode_sizes
+{
+    int blocks    = 0; ///< of the grid
+    int sequences = 0;
+    int heads     = 0; ///< of K and V
+    int tiles     = 0; ///< blocks of query rows of a sequence and head, at most
+    int rows      = 0; ///< query rows of such a block
+    int nodes     = 0; ///< of a sequence, at most
+    int dims      = 0; ///< of V
+
+    /// Partial results of a block, at most: those of one segment node by node, and one of another.
+    KVLOOM_FN int depth() const { return nodes + 1; }
+    KVLOOM_FN i64 pairs() const { return i64(sequences) * heads * tiles; }
+    KVLOOM_FN i64 partials() const { return i64(blocks) * depth() * rows; }
+};
+
+/// Tokens of the smallest node, as a power of two.
+inline constexpr int least_node_shift = 8;
+
+/// Nodes of a sequence, at most, a power of two: so many that one sequence alone can draw most of a large machine's
+/// bandwidth, and so few that folding them costs little beside their keys and values.
+KVLOOM_FN constexpr int most_nodes(int heads, int row_tiles)
+{
+    int nodes = 64;
+    while (nodes > 8 && nodes * heads * row_tiles > 64) {
+        nodes /= 2;
+    }
+    return nodes;
+}
+
+/// The size of a node follows from the length of its sequence alone: the smallest that leaves no more nodes than `most`.
+KVLOOM_FN constexpr int node_shift_of(int length, int most)
+{
+    int shift = least_node_shift;
+    while (((length - 1) >> shift) >= most) {
+        ++shift;
+    }
+    return shift;
+}
+
+/// The reference and the sum of a row.
+using row_mark = vec<float, 2>;
+
+/// The workspace by its sections. `arrived` is zero between launches; the rest means something only within a step.
+struct decode_sections
+{
+    u32* arrived        = nullptr; ///< [pairs]: partial results that are complete
+    i64* before         = nullptr; ///< [sequences + 1]: units of the sequences before
+    i64* cut            = nullptr; ///< [2]: of a decode_cut
+    int* first_sequence = nullptr; ///< [blocks]: where each block begins
+    row_mark* marks     = nullptr; ///< [blocks][depth][rows]
+    vec<float, 4>* out  = nullptr; ///< [blocks][depth][rows][dims / 4]
+    i64 bytes           = 0;
+};
+
+KVLOOM_FN decode_sections cut_workspace(void* data, decode_sizes const& sizes)
+{
+    decode_sections sections;
+    char* const base = static_cast<char*>(data);
+    i64 used         = 0;
+    auto const take  = [&](i64 bytes) {
+        char* const at = base + used;
+        used += (bytes + 255) / 256 * 256;
+        return static_cast<void*>(at);
+    };
+    sections.arrived        = static_cast<u32*>(take(sizes.pairs() * i64(sizeof(u32))));
+    sections.before         = static_cast<i64*>(take((i64(sizes.sequences) + 1) * i64(sizeof(i64))));
+    sections.cut            = static_cast<i64*>(take(2 * i64(sizeof(i64))));
+    sections.first_sequence = static_cast<int*>(take(i64(sizes.blocks) * i64(sizeof(int))));
+    sections.marks          = static_cast<row_mark*>(take(sizes.partials() * i64(sizeof(row_mark))));
+    sections.out   = static_cast<vec<float, 4>*>(take(sizes.partials() * sizes.dims * i64(sizeof(float))));
+    sections.bytes = used;
+    return sections;
+}
+
+/// Arguments of a launch: the user's and what the host derived from them.
+template <class Problem>
+struct decode_work
+{
+    decode_args<Problem> args;
+    decode_sizes sizes;
+    decode_sections sections;
+    divider group; ///< query heads to a head of K and V
+    divider grid;  ///< blocks
+};
+
+/// Query heads to a head of K and V.
+template <class Problem>
+KVLOOM_FN int group_of(decode_work<Problem> const& work)
+{
+    return int(work.group.divisor);
+}
+
+/// What the kernel knows of a sequence.
+struct sequence_extent
+{
+    int length     = 0;
+    int first_row  = 0; ///< the row of its first query token
+    int tokens     = 0; ///< query tokens
+    int tiles      = 0; ///< blocks of query rows
+    int seen       = 0; ///< the first token that any query token sees
+    int node_shift = 0; ///< a node has 2^node_shift tokens
+    int first      = 0; ///< nodes [first, last); one that sees nothing where there are none
+    int last       = 0;
+
+    KVLOOM_FN int nodes() const { return last - first; }
+};
+
+/// An integer that nothing writes while the kernel runs, where `Uniform` the same for all lanes.
+template <bool Uniform = true, class Wave, class Index>
+KVLOOM_FN i64 load_count(Wave wave, Index const* from)
+{
+    using bits = conditional_t<sizeof(Index) == 8, u64, u32>;
+    if constexpr (Uniform) {
+        return bit_cast<Index>(wave.template load_uniform<bits>(from));
+    } else {
+        return bit_cast<Index>(wave.template load<bits>(from));
+    }
+}
+
+/// The first of the last `size` keys of a query token at `position`.
+KVLOOM_FN int window_begin(no_window, int)
+{
+    return 0;
+}
+KVLOOM_FN int window_begin(sliding_window window, int position)
+{
+    int const first = window.size > 0 ? position + 1 - window.size : 0;
+    return first > 0 ? first : 0;
+}
+
+/// Reads the extent of a sequence, where `Uniform` the same for all lanes. Negative counts are none.
+template <class Wave, class Problem, bool Uniform = true>
+KVLOOM_FN sequence_extent extent_of(Wave wave, decode_work<Problem> const& work, int sequence)
+{
+    auto const& args = work.args;
+    sequence_extent extent;
+    i64 const length = load_count<Uniform>(wave, args.lengths + sequence);
+    i64 const most   = i64(args.table.most_pages()) * decode_types<Problem>::page_size;
+    extent.length    = int(length < 0 ? 0 : length > most ? most : length);
+    if constexpr (is_same_v<typename Problem::tokens, uniform_tokens>) {
+        extent.first_row = sequence * args.tokens.count;
+        extent.tokens    = args.tokens.count;
+    } else {
+        i64 const first  = load_count<Uniform>(wave, args.tokens.data + sequence);
+        i64 const count  = load_count<Uniform>(wave, args.tokens.data + sequence + 1) - first;
+        extent.first_row = int(first);
+        extent.tokens    = count < 0 ? 0 : count > args.tokens.most ? args.tokens.most : int(count);
+    }
+    extent.tiles      = (extent.tokens * group_of(work) + work.sizes.rows - 1) / work.sizes.rows;
+    extent.seen       = window_begin(args.window, extent.length - extent.tokens);
+    extent.node_shift = node_shift_of(extent.length, work.sizes.nodes);
+    int const nodes   = extent.length > 0 ? ((extent.length - 1) >> extent.node_shift) + 1 : 1;
+    int const first   = extent.seen >> extent.node_shift;
+    extent.first      = first < nodes ? first : nodes - 1;
+    extent.last       = nodes;
+    return extent;
+}
+
+/// Units of a sequence: a node of a head of a block of query rows is one.
+template <class Problem>
+KVLOOM_FN i64 units_of(decode_work<Problem> const& work, sequence_extent const& extent)
+{
+    return i64(extent.nodes()) * work.sizes.heads * extent.tiles;
+}
+
+/// Equal shares of all units for the blocks of a grid. Where units are fewer, as many blocks have one, and the others
+/// none. The plan leaves its first two numbers behind, since a division of 64 bits is slow.
+struct decode_cut
+{
+    i64 each = 0; ///< units of a block,
+    i64 rest = 0; ///< and so many more for all blocks together
+    divider grid;
+
+    KVLOOM_FN static decode_cut of(i64 units, divider grid)
+    {
+        i64 const each = i64(u64(units) / grid.divisor);
+        return {each, units - each * grid.divisor, grid};
+    }
+
+    KVLOOM_FN i64 units() const { return each * grid.divisor + rest; }
+
+    /// Blocks that have units.
+    KVLOOM_FN int blocks() const { return each > 0 ? int(grid.divisor) : int(rest); }
+
+    /// floor(units * block / blocks)
+    KVLOOM_FN i64 first(int block) const
+    {
+        return each > 0 ? each * block + quotient(int(rest) * block, grid) : block;
+    }
+
+    /// The block that has a unit.
+    KVLOOM_FN int block_of(i64 unit) const
+    {
+        u64 const scaled = u64(unit + 1) * grid.divisor - 1;
+        u64 const all    = u64(units());
+        if (each == 0) {
+            return int(unit);
+        }
+        return (scaled | all) >> 32 == 0 ? int(u32(scaled) / u32(all)) : int(scaled / all);
+    }
+};
+
+/// What a block does of one head of one block of query rows of a sequence: some of its nodes.
+struct decode_segment
+{
+    sequence_extent extent;
+    i64 begin    = 0; ///< the unit of the pair's first node
+    int sequence = 0;
+    int tile     = 0; ///< which block of query rows
+    int head     = 0; ///< of K and V
+    int first    = 0; ///< nodes [first, last), counted like the extent's
+    int last     = 0;
+
+    KVLOOM_FN bool whole() const { return first == extent.first && last == extent.last; }
+    KVLOOM_FN int area() const { return first == extent.first ? 1 : 0; }
+};
+
+/// The segments of a block, one after the other.
+template <class Wave, class Problem>
+class segment_walk
+{
+public:
+    KVLOOM_FN segment_walk(Wave on, decode_work<Problem> const& of, int block)
+        : cut{load_count(on, of.sections.cut), load_count(on, of.sections.cut + 1), of.grid}, wave(on),
+          work(of)
+    {
+        if (block < cut.blocks()) {
+            at       = cut.first(block);
+            end      = cut.first(block + 1);
+            sequence = int(load_count(wave, work.sections.first_sequence + block)) - 1;
+        }
+    }
+
+    KVLOOM_FN bool done() const { return at >= end; }
+
+    /// The next segment. What belongs to a sequence is read once.
+    KVLOOM_FN decode_segment take()
+    {
+        while (after <= at) {
+            read_sequence();
+        }
+        decode_segment segment;
+        segment.extent   = extent;
+        segment.sequence = sequence;
+        int const nodes  = extent.nodes();
+        int const inside = int(at - start);
+        int const pair   = int(u32(inside) / u32(nodes));
+        segment.begin    = start + i64(pair) * nodes;
+        segment.tile     = pair / work.sizes.heads;
+        segment.head     = pair - segment.tile * work.sizes.heads;
+        int const first  = inside - pair * nodes;
+        i64 const rest   = end - at;
+        segment.first    = extent.first + first;
+        segment.last     = rest < nodes - first ? segment.first + int(rest) : extent.last;
+        at += segment.last - segment.first;
+        return segment;
+    }
+
+    decode_cut cut;
+
+private:
+    /// The sequence after the last one read; some have no query tokens, hence no units.
+    KVLOOM_FN void read_sequence()
+    {
+        ++sequence;
+        start  = load_count(wave, work.sections.before + sequence);
+        after  = load_count(wave, work.sections.before + sequence + 1);
+        extent = extent_of(wave, work, sequence);
+    }
+
+    Wave wave;
+    decode_work<Problem> const& work;
+    i64 at       = 0;
+    i64 end      = 0;
+    i64 start    = 0; ///< units of the sequence read last: [start, after)
+    i64 after    = 0;
+    int sequence = -1;
+    sequence_extent extent;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace kvloom

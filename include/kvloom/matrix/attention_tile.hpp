@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Attention on a matrix unit: 16 query rows against groups of 16 tokens, scores that are the operand of the second
+// product as they lie.
+#pragma once
+
+#include "kvloom/matrix/multiply_add.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+namespace detail {
+
+/// Whether a lane holds the same elements in C as in B: then scores are computed as S^T = K Q^T.
+template <class Unit>
+KVLOOM_FN constexpr bool c_equals_b()
+{
+    for (int lane = 0; lane < Unit::lanes; ++lane) {
+        for (int e = 0; e < Unit::c_numbers; ++e) {
+            if (Unit::b_words * word_size<typename Unit::element> != Unit::c_numbers
+                || !(Unit::c(lane, e) == Unit::b(lane, e))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// Whether two products side by side fill A with the elements that a lane holds in C: then scores are S = Q K^T.
+template <class Unit>
+KVLOOM_FN constexpr bool c_equals_a()
+{
+    for (int lane = 0; lane < Unit::lanes; ++lane) {
+        for (int e = 0; e < 2 * Unit::c_numbers; ++e) {
+            if (Unit::a_words * word_size<typename Unit::element> != 2 * Unit::c_numbers) {
+                return false;
+            }
+            auto at = Unit::c(lane, e % Unit::c_numbers);
+            at.column += e / Unit::c_numbers * Unit::n;
+            if (!(at == Unit::a(lane, e))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace detail
+
+/// Which lane holds what of the two products of attention.
+///
+/// Four lanes, the groups 0 to 3, share a query row; of each 16 tokens a lane holds the scores of four, and of each 16
+/// dims of a key or query the four that it hands to one product. Which four tokens or dims these are is for the loader
+/// to say (op/token_order.hpp): the products do not care as long as both operands agree.
+///
+/// Rows: 16, or 8 where the unit's rows 8 to 15 would be empty: a lane of a unit that has two rows then leaves its second
+/// one out, half the exponentials.
+template <class Unit, int Rows = 16>
+struct attention_tile
+{
+    static_assert(Rows == 8 || Rows == 16, "attention_tile: there must be 8 or 16 rows");
+    static_assert(Unit::k == 16, "attention_tile: the unit must multiply 16 neighbours at once");
+    static_assert(
+        detail::c_equals_b<Unit>() || detail::c_equals_a<Unit>(),
+        "attention_tile: neither operand of the unit lies as its result does, so scores would have to "
+        "cross lanes");
+
+    using unit    = Unit;
+    using element = typename Unit::element;
+
+    /// Keys are A and values are A (S^T = K Q^T, O^T = V^T P^T); otherwise they are B.
+    static constexpr bool keys_first = detail::c_equals_b<Unit>();
+
+    static constexpr int rows        = Rows;                            ///< query rows
+    static constexpr int unit_rows   = keys_first ? 1 : 2;              ///< that the unit has of a lane
+    static constexpr int lane_rows   = keys_first || Rows == 8 ? 1 : 2; ///< of which so many count
+    static constexpr int width       = keys_first ? 16 : 8; ///< tokens, or dims, of one key or value operand
+    static constexpr int score_tiles = 16 / width;          ///< key operands for 16 tokens
+    static constexpr int run         = keys_first ? 4 : 2;  ///< neighbouring dims in a lane's sums
+
+    using operand     = vec<u32, 2>;             ///< of keys or values: four elements
+    using row_operand = vec<u32, 2 * unit_rows>; ///< of queries or probabilities: four elements a row
+    using sums        = accumulator<Unit>;
+
+    /// The lane's group among the four that share its rows.
+    KVLOOM_FN static constexpr int group(int lane) { return keys_first ? lane / 16 : lane % 4; }
+
+    /// The token (of a key operand) or dim (of a value operand) that the lane holds, 0 to width - 1.
+    KVLOOM_FN static constexpr int index(int lane) { return keys_first ? lane % 16 : lane / 4; }
+
+    /// Row r, of the lane's own.
+    KVLOOM_FN static constexpr int row(int lane, int r) { return index(lane) + 8 * r; }
+
+    /// Of a sum's element e: whether it counts, the lane's own row, and the number of the token (of four, in score tile
+    /// `tile`).
+    KVLOOM_FN static constexpr bool counts(int e) { return keys_first || e / 2 < lane_rows; }
+    KVLOOM_FN static constexpr int own_row(int e) { return keys_first ? 0 : e / 2; }
+    KVLOOM_FN static constexpr int own_token(int tile, int e) { return keys_first ? e : 2 * tile + e % 2; }
+
+    /// Of an output sum's element e: the dim in its `width` dims.
+    KVLOOM_FN static constexpr int own_dim(int lane, int e)
+    {
+        return keys_first ? 4 * group(lane) + e : 2 * group(lane) + e % 2;
+    }
+
+    /// The token at index `at` of score tile `tile`: the group of the lane that will hold its scores, and which of that
+    /// lane's four it is.
+    KVLOOM_FN static constexpr int group_of(int at) { return keys_first ? at / 4 : at / 2; }
+    KVLOOM_FN static constexpr int number_of(int tile, int at)
+    {
+        return keys_first ? at % 4 : 2 * tile + at % 2;
+    }
+
+    /// Sums plus the product of keys (values) and queries (probabilities). Collective.
+    template <class Wave>
+    KVLOOM_FN static sums multiply(Wave wave, operand const& other, row_operand const& rows, sums const& to,
+                                   site at = site::here())
+    {
+        if constexpr (keys_first) {
+            return multiply_add<Unit>(wave, other, rows, to, at);
+        } else {
+            return multiply_add<Unit>(wave, rows, other, to, at);
+        }
+    }
+
+    /// The operand of four numbers for each of the lane's rows.
+    KVLOOM_FN static row_operand pack(float const (&numbers)[lane_rows][4])
+    {
+        row_operand words = {};
+        KVLOOM_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            KVLOOM_UNROLL
+            for (int r = 0; r < lane_rows; ++r) {
+                words[half * unit_rows + r] =
+                    narrow_pair<element>(numbers[r][2 * half], numbers[r][2 * half + 1]);
+            }
+        }
+        return words;
+    }
+};
+
+/// Combines the values of the four lanes that share a query row; all four get the result. Collective.
+template <class Tile, class Wave, class T, class Combine>
+KVLOOM_FN T combine_groups(Wave wave, T value, Combine combine, site at = site::here())
+{
+    constexpr int first = Tile::keys_first ? 16 : 1;
+    value               = combine(value, wave.template exchange<first>(value, at));
+    return combine(value, wave.template exchange<2 * first>(value, at));
+}
+
+} // namespace v0
+} // namespace kvloom

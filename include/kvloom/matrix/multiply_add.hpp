@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// The product of a matrix unit: one instruction on a GPU, on the host one body driven by the unit's maps.
+#pragma once
+
+#include "kvloom/matrix/unit.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+namespace detail {
+
+/// Element e of a lane's operand of T.
+template <class T, int Words>
+KVLOOM_FN float operand_element(vec<u32, Words> const& words, int e)
+{
+    u32 const word = words[e / word_size<T>] >> (e % word_size<T> * 8 * int(sizeof(T)));
+    return decode(T{static_cast<decltype(T::bits)>(word)});
+}
+
+/// What a lane hands to the model of a product.
+template <class Unit>
+struct lane_operands
+{
+    a_operand<Unit> a;
+    b_operand<Unit> b;
+    accumulator<Unit> c;
+};
+
+/// The product for all lanes of a wave: the sum over k in double, rounded once.
+template <class Unit>
+KVLOOM_FN void multiply_by_maps(lane_operands<Unit>* const* lanes)
+{
+    using element = typename Unit::element;
+    double a[Unit::m][Unit::k];
+    double b[Unit::k][Unit::n];
+    for (int lane = 0; lane < Unit::lanes; ++lane) {
+        for (int e = 0; e < Unit::a_words * word_size<element>; ++e) {
+            auto const at        = Unit::a(lane, e);
+            a[at.row][at.column] = double(operand_element<element>(lanes[lane]->a, e));
+        }
+        for (int e = 0; e < Unit::b_words * word_size<element>; ++e) {
+            auto const at        = Unit::b(lane, e);
+            b[at.row][at.column] = double(operand_element<element>(lanes[lane]->b, e));
+        }
+    }
+    for (int lane = 0; lane < Unit::lanes; ++lane) {
+        for (int e = 0; e < Unit::c_numbers; ++e) {
+            auto const at = Unit::c(lane, e);
+            double sum    = double(lanes[lane]->c[e]);
+            for (int i = 0; i < Unit::k; ++i) {
+                sum += a[at.row][i] * b[i][at.column];
+            }
+            lanes[lane]->c[e] = float(sum);
+        }
+    }
+}
+
+#if KVLOOM_ON_AMD
+
+typedef short short4_t __attribute__((ext_vector_type(4)));
+typedef _Float16 half4_t __attribute__((ext_vector_type(4)));
+#if defined(__gfx950__)
+typedef __bf16 bfloat8_t __attribute__((ext_vector_type(8)));
+typedef _Float16 half8_t __attribute__((ext_vector_type(8)));
+#endif
+
+/// Whether this processor has a unit: bf16 and fp16 in 16x16x16 on CDNA2 and later, fp8 of its own format in 16x16x32
+/// from CDNA3 on, bf16 and fp16 in 16x16x32 from CDNA4 on.
+template <class Unit>
+inline constexpr bool has_unit = false;
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+template <>
+inline constexpr bool has_unit<mfma_16x16x16<bf16>> = true;
+template <>
+inline constexpr bool has_unit<mfma_16x16x16<fp16>> = true;
+#endif
+#if defined(__gfx942__)
+template <>
+inline constexpr bool has_unit<mfma_16x16x32<fp8_e4m3_fnuz>> = true;
+#elif defined(__gfx950__)
+template <>
+inline constexpr bool has_unit<mfma_16x16x32<fp8_e4m3>> = true;
+template <>
+inline constexpr bool has_unit<mfma_16x16x32<bf16>> = true;
+template <>
+inline constexpr bool has_unit<mfma_16x16x32<fp16>> = true;
+#endif
+
+template <class Unit>
+KVLOOM_DEVICE accumulator<Unit> native_product([[maybe_unused]] a_operand<Unit> a,
+                                               [[maybe_unused]] b_operand<Unit> b, accumulator<Unit> sum)
+{
+    static_assert(has_unit<Unit>, "multiply_add: no such unit on this processor");
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+    if constexpr (is_same_v<Unit, mfma_16x16x16<bf16>>) {
+        return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(bit_cast<short4_t>(a), bit_cast<short4_t>(b), sum, 0,
+                                                         0, 0);
+    } else if constexpr (is_same_v<Unit, mfma_16x16x16<fp16>>) {
+        return __builtin_amdgcn_mfma_f32_16x16x16f16(bit_cast<half4_t>(a), bit_cast<half4_t>(b), sum, 0, 0,
+                                                     0);
+    }
+#endif
+#if defined(__gfx942__) || defined(__gfx950__)
+    else if constexpr (sizeof(typename Unit::element) == 1) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(bit_cast<long>(a), bit_cast<long>(b), sum, 0, 0, 0);
+    }
+#endif
+#if defined(__gfx950__)
+    else if constexpr (is_same_v<Unit, mfma_16x16x32<bf16>>) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf16(bit_cast<bfloat8_t>(a), bit_cast<bfloat8_t>(b), sum, 0,
+                                                       0, 0);
+    } else if constexpr (is_same_v<Unit, mfma_16x16x32<fp16>>) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_f16(bit_cast<half8_t>(a), bit_cast<half8_t>(b), sum, 0, 0,
+                                                      0);
+    }
+#endif
+    return sum;
+}
+
+#elif KVLOOM_ON_CUDA
+
+/// Whether this architecture has a unit: fp8 from compute capability 8.9 on.
+template <class Unit>
+inline constexpr bool has_unit = false;
+template <>
+inline constexpr bool has_unit<mma_16x8<bf16>> = true;
+template <>
+inline constexpr bool has_unit<mma_16x8<fp16>> = true;
+#if __CUDA_ARCH__ >= 890
+template <>
+inline constexpr bool has_unit<mma_16x8<fp8_e4m3>> = true;
+#endif
+
+template <class Unit>
+KVLOOM_DEVICE accumulator<Unit> native_product(a_operand<Unit> a, b_operand<Unit> b, accumulator<Unit> c)
+{
+    static_assert(has_unit<Unit>, "multiply_add: no such unit on this processor");
+    if constexpr (is_same_v<Unit, mma_16x8<bf16>>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    } else if constexpr (is_same_v<Unit, mma_16x8<fp16>>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    } else {
+        asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+    return c;
+}
+
+#endif
+
+} // namespace detail
+
+/// A * B + C. Products are exact; the order in which a machine adds them is its own, so results agree within a bound
+/// and not bit for bit. Subnormal operands may count as zero (gfx90a).
+///
+/// Collective: every lane of the wave calls, in uniform control flow. @cost one instruction
+template <class Unit, class Wave>
+KVLOOM_FN accumulator<Unit> multiply_add(Wave wave, a_operand<Unit> a, b_operand<Unit> b, accumulator<Unit> c,
+                                         site at = site::here())
+{
+    static_assert(Unit::lanes == Wave::size, "multiply_add: the unit is not one of this machine");
+    if constexpr (Wave::is_model) {
+        detail::lane_operands<Unit> mine{a, b, c};
+        wave.together(&mine, &detail::multiply_by_maps<Unit>, at);
+        return mine.c;
+    } else {
+#if KVLOOM_ON_AMD || KVLOOM_ON_CUDA
+        (void)wave;
+        (void)at;
+        return detail::native_product<Unit>(a, b, c);
+#else
+        (void)wave;
+        (void)at;
+        (void)a;
+        (void)b;
+        return c;
+#endif
+    }
+}
+
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+// Pages of one head through shared memory: a wave of its own copies whole spans into rings, the others read matrices
+// from there.
+#pragma once
+
+#include "kvloom/layout/view.hpp"
+#include "kvloom/op/register_pages.hpp"
+#include "kvloom/op/token_order.hpp"
+
+namespace kvloom {
+inline namespace v0 {
+
+/// The order of operands that are read as matrices of 8 rows of 16 bytes from SHUFFLE pages of 16 tokens, on units whose
+/// A holds what C holds. A lane's word of a row is four bytes: two neighbours of 16 bits, or four of fp8.
+///
+/// Rows of keys are tokens. For fp8, rows that are read together lie two apart in the second half of a page, so that
+/// they fall into different banks; lane groups 2 and 3 then hold a product's tokens in the order 2, 3, 0, 1.
+template <class T, int Dim>
+struct matrix_order
+{
+    static_assert(Dim % 32 == 0, "matrix_order: the head size must be a multiple of 32");
+
+    static constexpr int page   = 16;
+    static constexpr int groups = sizeof(T) == 2 ? 2 : 4; ///< pages of a step: as many bytes of either type
+    static constexpr int tokens = page * groups;
+    static constexpr int run    = sizeof(T) == 2 ? 2 : 4; ///< neighbouring dims of a lane in a product
+
+    static constexpr bool swaps = sizeof(T) == 1;
+
+    /// Number `e` of the four tokens that lane group `group` holds of product `t`, from the step's first.
+    KVLOOM_FN static constexpr int token(int t, int group, int e)
+    {
+        return page * t
+               + (sizeof(T) == 2 ? e / 2 * 8 + 2 * group + e % 2 : 4 * group + (e ^ (group >= 2 ? 2 : 0)));
+    }
+
+    /// Number `e` of the four dims that lane group `group` holds of product `j`.
+    KVLOOM_FN static constexpr int dim(int j, int group, int e)
+    {
+        return sizeof(T) == 2 ? 16 * j + e / 2 * 8 + 2 * group + e % 2 : 16 * j + 4 * group + e;
+    }
+
+    /// The row of keys, in vectors of a span, that lane `lane` names for read `b`.
+    KVLOOM_FN static constexpr int key_row(int b, int lane)
+    {
+        int const row    = lane % 8;
+        int const matrix = lane / 8;
+        if (sizeof(T) == 2) {
+            return (2 * b + matrix % 2) * page + row + matrix / 2 * 8;
+        }
+        return (2 * b + matrix / 2) * page + row / 2 * 4 + row % 2 + 2 * (matrix % 2 ^ (row >= 4 ? 1 : 0));
+    }
+
+    /// The same of values.
+    template <int ValueDim>
+    KVLOOM_FN static constexpr int value_row(int b, int lane)
+    {
+        int const row    = lane % 8;
+        int const matrix = lane / 8;
+        return sizeof(T) == 2 ? matrix % 2 * ValueDim + 16 * b + matrix / 2 * 8 + row : 32 * b + lane;
+    }
+};
+
+/// Shared memory of the rings of a block: for each stream of steps some stages, of keys and of values.
+template <int Streams, int Stages, int Pages, int KeyBytes, int ValueBytes>
+struct page_rings
+{
+    static constexpr int streams = Streams;
+    static constexpr int stages  = Stages;
+
+    struct alignas(16) stage
+    {
+        unsigned char keys[KeyBytes];
+        unsigned char values[ValueBytes];
+    };
+
+    stage ring[Streams][Stages];
+    u64 full[Streams][Stages][2];   ///< of keys, of values: their bytes have come
+    u64 empty[Streams][Stages][2];  ///< all waves of the stream have read them
+    int id[Streams][Stages][Pages]; ///< of the step's pages; -1 for those that do not exist
+};
+
+/// Where a stream of steps is in its ring.
+template <int Stages>
+struct ring_place
+{
+    int stage  = 0;
+    u32 parity = 0;
+
+    KVLOOM_FN void advance()
+    {
+        if (++stage == Stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/// The reading end of a stream. The wave enters a step, and attends with this as the step.
+template <class Tile, class Wave, class Rings, class KeyLayout, class ValueLayout>
+class ring_pages
+{
+    using stored = typename KeyLayout::element;
+    using copies = typename Wave::copies;
+    using vector = vec<u32, 4>;
+
+    static_assert(!Tile::keys_first, "ring_pages: for units whose A holds what C holds");
+    static_assert(
+        is_same_v<KeyLayout,
+                  shuffled_keys<stored, KeyLayout::dim,
+                                16>> && is_same_v<ValueLayout, shuffled_values<stored, ValueLayout::dim, 16>>,
+        "ring_pages: for SHUFFLE pages of 16 tokens");
+
+public:
+    using order = matrix_order<stored, KeyLayout::dim>;
+
+    static constexpr int groups      = order::groups;
+    static constexpr int key_slices  = sizeof(stored) == 2 ? 1 : 2;
+    static constexpr int value_tiles = sizeof(stored) == 2 ? 2 : 4;
+    static constexpr bool swaps      = order::swaps;
+
+    KVLOOM_FN ring_pages(Wave on, Rings& of, int stream_index) : wave(on), rings(of), stream(stream_index) {}
+
+    KVLOOM_FN static constexpr int token(int t, int group, int e) { return order::token(t, group, e); }
+
+    /// Waits for the keys of the next step.
+    KVLOOM_FN void enter()
+    {
+        copies::wait(&rings.full[stream][place.stage][0], place.parity);
+        KVLOOM_UNROLL
+        for (int p = 0; p < groups; ++p) {
+            id[p] = rings.id[stream][place.stage][p];
+        }
+    }
+
+    KVLOOM_FN bool has(int token) const { return place_of(token).valid; }
+
+    KVLOOM_FN bool has_all() const
+    {
+        int all = id[0];
+        KVLOOM_UNROLL
+        for (int p = 1; p < groups; ++p) {
+            all |= id[p];
+        }
+        return all >= 0;
+    }
+
+    /// Where a token of the step lies.
+    KVLOOM_FN token_place place_of(int token) const
+    {
+        int page = id[0];
+        KVLOOM_UNROLL
+        for (int p = 1; p < groups; ++p) {
+            page = token / order::page == p ? id[p] : page;
+        }
+        return {page, token % order::page, page >= 0};
+    }
+
+    KVLOOM_FN auto keys(int b) const
+    {
+        detail::key_bundle<Tile, key_slices, groups> bundle;
+        KVLOOM_UNROLL
+        for (int t = 0; t < groups; ++t) {
+            auto const words =
+                copies::read_matrices(stage().keys + t * KeyLayout::elements * int(sizeof(stored))
+                                      + order::key_row(b, wave.lane()) * 16);
+            if constexpr (sizeof(stored) == 2) {
+                bundle.at[0][t][0] = {{words[0], words[1]}};
+                bundle.at[0][t][1] = {{words[2], words[3]}};
+            } else {
+                KVLOOM_UNROLL
+                for (int i = 0; i < 4; ++i) {
+                    bundle.at[i / 2][t][i % 2] =
+                        detail::operand_of_word<typename Tile::element, stored>(words[i]);
+                }
+            }
+        }
+        return bundle;
+    }
+
+    KVLOOM_FN void keys_done() { release(0); }
+
+    /// Waits for the values of the step.
+    KVLOOM_FN void begin_values() { copies::wait(&rings.full[stream][place.stage][1], place.parity); }
+
+    /// Values of tokens outside a range become zeros where they lie. The waves of a stream may all do so.
+    KVLOOM_FN void clear_values(token_range present)
+    {
+        auto* const values = reinterpret_cast<stored*>(rings.ring[stream][place.stage].values);
+        for (int token = 0; token < order::tokens; ++token) {
+            if (present.holds(token) && has(token)) {
+                continue;
+            }
+            for (int d = wave.lane(); d < ValueLayout::dim; d += Wave::size) {
+                values[token / order::page * ValueLayout::elements
+                       + ValueLayout::offset(token % order::page, d)] = {};
+            }
+        }
+        copies::order();
+        wave.meet();
+    }
+
+    KVLOOM_FN auto values(int b) const
+    {
+        detail::value_bundle<Tile, value_tiles, groups> bundle;
+        KVLOOM_UNROLL
+        for (int t = 0; t < groups; ++t) {
+            auto const words =
+                copies::read_matrices(stage().values + t * ValueLayout::elements * int(sizeof(stored))
+                                      + order::template value_row<ValueLayout::dim>(b, wave.lane()) * 16);
+            if constexpr (sizeof(stored) == 2) {
+                bundle.at[0][t] = {{words[0], words[1]}};
+                bundle.at[1][t] = {{words[2], words[3]}};
+            } else {
+                KVLOOM_UNROLL
+                for (int i = 0; i < 4; ++i) {
+                    bundle.at[i][t] = detail::operand_of_word<typename Tile::element, stored>(words[i]);
+                }
+            }
+        }
+        return bundle;
+    }
+
+    KVLOOM_FN void values_done()
+    {
+        release(1);
+        place.advance();
+    }
+
+private:
+    KVLOOM_FN auto const& stage() const { return rings.ring[stream][place.stage]; }
+
+    /// The fence keeps this wave's reads before the copy that takes their place: without it, bits differed from run to
+    /// run in one configuration on an H200.
+    KVLOOM_FN void release(int kind) const
+    {
+        copies::order();
+        wave.meet();
+        if (wave.lane() == 0) {
+            copies::arrive(&rings.empty[stream][place.stage][kind]);
+        }
+    }
+
+    Wave wave;
+    Rings& rings;
+    int stream;
+    ring_place<Rings::stages> place;
+    int id[groups] = {};
+};
+
+/// The writing end of all streams of a block: one wave. A lane serves the keys or the values of one stream.
+template <class Wave, class Rings, class Path, class Source>
+class ring_writer
+{
+    using copies     = typename Wave::copies;
+    using key_layout = typename decltype(Source::keys)::layout;
+    using stored     = typename key_layout::element;
+    using order      = matrix_order<stored, key_layout::dim>;
+
+    static constexpr int pages = order::groups;
+    static constexpr int window =
+        Wave::size / (Rings::streams * pages); ///< steps whose ids the wave reads at once
+
+public:
+    KVLOOM_FN ring_writer(Wave on, Rings& of) : wave(on), rings(of) {}
+
+    /// Copies the pages of a segment; `path_of(stream)` gives each stream's path. Streams are served step by step, so
+    /// that a wave which has to wait for the others at the end of a node has left them what they need to come there.
+    template <class PathOf>
+    KVLOOM_FN void copy(Source const& source, PathOf path_of)
+    {
+        int const lane   = wave.lane();
+        int const stream = lane / 2 % Rings::streams;
+        auto const mine  = path_of(stream);
+        auto const reads = path_of(lane / (window * pages));
+        int first        = path_of(0).first;
+        int last         = path_of(0).last;
+        KVLOOM_UNROLL
+        for (int i = 1; i < Rings::streams; ++i) {
+            auto const other = path_of(i);
+            first            = other.first < first ? other.first : first;
+            last             = other.last > last ? other.last : last;
+        }
+        int ids = read_ids(source, reads, first);
+        for (int base = first; base < last; base += window) {
+            int const ahead = read_ids(source, reads, base + window);
+            for (int i = 0; i < window && base + i < last; ++i) {
+                int id[pages];
+                KVLOOM_UNROLL
+                for (int p = 0; p < pages; ++p) {
+                    id[p] = wave.shuffle(ids, (stream * window + i) * pages + p, site::here());
+                }
+                if (lane < 2 * Rings::streams && base + i >= mine.first && base + i < mine.last) {
+                    write(source, stream, lane % 2, id);
+                }
+            }
+            ids = ahead;
+        }
+    }
+
+private:
+    /// The id of the page that the calling lane reads for a window of steps; -1 outside the path, the sequence or the
+    /// table.
+    KVLOOM_FN int read_ids(Source const& source, Path const& path, int base) const
+    {
+        int const at   = wave.lane() % (window * pages);
+        int const step = base + at / pages;
+        if (step >= path.first && step < path.last) {
+            int const token = path.position(step) + at % pages * order::page;
+            int const page  = (token - source.run.first_token) / order::page;
+            if (token < source.length && page < source.run.count) {
+                return source.run.id_of_lane(wave, page);
+            }
+        }
+        return -1;
+    }
+
+    KVLOOM_FN void write(Source const& source, int stream, int kind, int const (&id)[pages])
+    {
+        bool const of_keys = kind == 0;
+        int const span     = of_keys ? key_bytes : value_bytes;
+        u32 missing        = 0;
+        KVLOOM_UNROLL
+        for (int p = 0; p < pages; ++p) {
+            missing |= u32(id[p]) < u32(source.keys.pages) ? 0U : 1U << p;
+        }
+        auto& stage     = rings.ring[stream][place.stage];
+        u64* const full = &rings.full[stream][place.stage][kind];
+        auto* const to  = of_keys ? stage.keys : stage.values;
+        copies::wait(&rings.empty[stream][place.stage][kind], place.parity ^ 1);
+        if (of_keys) {
+            KVLOOM_UNROLL
+            for (int p = 0; p < pages; ++p) {
+                rings.id[stream][place.stage][p] = (missing >> p & 1) == 0 ? id[p] : -1;
+            }
+        }
+        copies::expect(full, span * (missing == 0 ? pages : count_present(missing)));
+        KVLOOM_UNROLL
+        for (int p = 0; p < pages; ++p) {
+            if ((missing >> p & 1) == 0) {
+                void const* const from =
+                    of_keys ? static_cast<void const*>(source.keys.span(id[p], source.head))
+                            : static_cast<void const*>(source.values.span(id[p], source.head));
+                copies::copy(to + p * span, from, span, full);
+            }
+        }
+        place.advance();
+    }
+
+    KVLOOM_FN static int count_present(u32 missing)
+    {
+        int present = 0;
+        KVLOOM_UNROLL
+        for (int p = 0; p < pages; ++p) {
+            present += (missing >> p & 1) == 0 ? 1 : 0;
+        }
+        return present;
+    }
+
+    static constexpr int key_bytes   = key_layout::elements * int(sizeof(stored));
+    static constexpr int value_bytes = decltype(Source::values)::layout::elements * int(sizeof(stored));
+
+    Wave wave;
+    Rings& rings;
+    ring_place<Rings::stages> place;
+};
+
+} // namespace v0
+} // namespace kvloom

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What op/ring_pages.hpp refuses.
+#include "kvloom/core/bf16.hpp"
+#include "kvloom/core/fp8.hpp"
+#include "kvloom/op/ring_pages.hpp"
+#include "machine.hpp"
+
+using namespace kvloom;
+
+// refuses: matrix_order: the head size must be a multiple of 32
+// wrong: int const tokens = matrix_order<bf16, 48>::tokens;
+// wrong: int const tokens = matrix_order<fp8_e4m3, 80>::tokens;
+int const tokens = matrix_order<bf16, 96>::tokens;
+
+/// The host's warp as a machine with bulk copies, which it does not have.
+struct copying_wave : host::wave<host::warp32>
+{
+    struct copies
+    {};
+};
+
+template <class Unit, class Keys, class Values>
+using pages = ring_pages<attention_tile<Unit>, copying_wave, page_rings<2, 2, 2, 8192, 8192>, Keys, Values>;
+
+using keys   = shuffled_keys<bf16, 128>;
+using values = shuffled_values<bf16, 128>;
+
+// refuses: ring_pages: for units whose A holds what C holds
+// wrong: int const units = pages<mfma_16x16x16<bf16>, keys, values>::groups;
+int const units = pages<mma_16x8<bf16>, keys, values>::groups;
+
+// refuses: ring_pages: for SHUFFLE pages of 16 tokens
+// wrong: int const spans = pages<mma_16x8<bf16>, token_rows<bf16, 128>, values>::groups;
+// wrong: int const spans = pages<mma_16x8<bf16>, keys, transposed_values<bf16, 128>>::groups;
+// wrong: int const spans = pages<mma_16x8<bf16>, keys, shuffled_values<fp8_e4m3, 128>>::groups;
+// wrong: int const spans = pages<mma_16x8<bf16>, keys, shuffled_values<bf16, 128, 32>>::groups;
+// wrong: int const spans = pages<mma_16x8<bf16>, shuffled_keys<bf16, 128, 32>, values>::groups;
+int const spans = pages<mma_16x8<bf16>, keys, shuffled_values<bf16, 64>>::groups;

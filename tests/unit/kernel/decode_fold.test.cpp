@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// How the work of a sequence is cut into nodes and shared among blocks, and where a fold finds the partial results.
+#include "kvloom/kernel/decode_fold.hpp"
+#include "support/catch.hpp"
+
+#include <vector>
+
+namespace {
+
+using kvloom::i64;
+using kvloom::detail::decode_cut;
+using kvloom::detail::partial_place;
+
+decode_cut cut_of(i64 const units, int const blocks)
+{
+    return decode_cut::of(units, kvloom::make_divider(kvloom::u32(blocks)));
+}
+
+/// The first unit of a block of those that have units.
+i64 exact_first(i64 const units, int const blocks, int const block)
+{
+    return units < blocks ? block : units / blocks * block + units % blocks * block / blocks;
+}
+
+void check_cut(i64 const units, int const blocks, int const step)
+{
+    decode_cut const cut = cut_of(units, blocks);
+    REQUIRE(cut.units() == units);
+    int const used = units < blocks ? int(units) : blocks;
+    REQUIRE(cut.blocks() == used);
+    for (int block = 0; block <= used; block += block + step <= used || block == used ? step : used - block) {
+        CAPTURE(units, blocks, block);
+        REQUIRE(cut.first(block) == exact_first(units, blocks, block));
+        if (block < used) {
+            i64 const end = exact_first(units, blocks, block + 1);
+            REQUIRE(cut.block_of(cut.first(block)) == block);
+            REQUIRE(cut.block_of(end - 1) == block);
+        }
+    }
+}
+
+/// The partial results of nodes [begin, begin + nodes), by what each block has of them.
+std::vector<partial_place> exact_places(decode_cut const& cut, i64 const begin, int const nodes,
+                                        bool const by_nodes)
+{
+    std::vector<partial_place> places;
+    int block = -1;
+    int level = 0;
+    for (i64 unit = begin; unit < begin + nodes; ++unit) {
+        int const of      = cut.block_of(unit);
+        bool const opens  = of != block; // its first node of the pair
+        bool const begins = opens && unit == begin;
+        bool const chain  = !opens && (!by_nodes || places.back().area == 1);
+        level             = opens ? 0 : level + 1;
+        block             = of;
+        if (!chain) {
+            places.push_back({of, begins ? 1 : 0, level});
+        }
+    }
+    return places;
+}
+
+template <bool ByNodes>
+void check_walk(i64 const units, int const blocks, i64 const begin, int const nodes)
+{
+    decode_cut const cut = cut_of(units, blocks);
+    kvloom::detail::decode_segment segment;
+    segment.begin        = begin;
+    segment.extent.first = 3; // as behind a window
+    segment.extent.last  = 3 + nodes;
+    auto const want      = exact_places(cut, begin, nodes, ByNodes);
+    kvloom::detail::partial_walk<ByNodes> walk(cut, segment);
+    for (auto const& place : want) {
+        CAPTURE(units, blocks, begin, nodes, ByNodes, place.block, place.level);
+        REQUIRE(!walk.done());
+        auto const got = walk.take();
+        REQUIRE(got.block == place.block);
+        REQUIRE(got.area == place.area);
+        REQUIRE(got.level == place.level);
+    }
+    REQUIRE(walk.done());
+}
+
+} // namespace
+
+TEST_CASE("decode_cut: equal shares, the block of each unit, blocks without any", "[kernel][law]")
+{
+    for (int const blocks : {1, 2, 3, 7, 20, 64, 1000}) {
+        for (i64 units = 1; units < 150; ++units) {
+            check_cut(units, blocks, 1);
+        }
+        check_cut(i64(1) << 30, blocks, 1);
+    }
+}
+
+TEST_CASE("decode_cut: the largest grids", "[kernel][law]")
+{
+    for (int const blocks : {20000, 30011, (1 << 15) - 1}) { // validate() refuses larger ones
+        for (i64 const units : {i64(blocks) - 1, i64(blocks), i64(2) * blocks - 1, (i64(1) << 30) + 12345}) {
+            check_cut(units, blocks, 97);
+        }
+    }
+}
+
+TEST_CASE("partial_walk: the partial results of a pair in the order of their tokens", "[kernel][law]")
+{
+    for (int const blocks : {1, 2, 3, 7, 20, 64}) {
+        for (int nodes = 1; nodes <= 24; ++nodes) {
+            for (i64 before = 0; before <= 9; before += 3) {
+                for (i64 after = 0; after <= 9; after += 3) {
+                    check_walk<true>(before + nodes + after, blocks, before, nodes);
+                    check_walk<false>(before + nodes + after, blocks, before, nodes);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("node_shift_of: the smallest nodes that are no more than the most", "[kernel][law]")
+{
+    using kvloom::detail::least_node_shift;
+    for (int const most : {8, 16, 32, 64}) {
+        for (int const length :
+             {1, 255, 256, 257, 2048, 2049, 16384, 16385, 100000, 1 << 29, (1 << 30) - 1}) {
+            int const shift = kvloom::detail::node_shift_of(length, most);
+            CAPTURE(most, length, shift);
+            REQUIRE(((length - 1) >> shift) + 1 <= most);
+            REQUIRE((shift == least_node_shift || ((length - 1) >> (shift - 1)) + 1 > most));
+        }
+    }
+}
