@@ -186,6 +186,7 @@ private:
     {
         point(to.data, offsets);
         to.most = scene.most_tokens;
+        to.rows = scene.out_rows.tokens;
     }
 
     void set_options(args_type& a) const

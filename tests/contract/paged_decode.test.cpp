@@ -53,7 +53,14 @@ void check_same(decode_options const& one, decode_options const& other)
 
 } // namespace
 
-TEST_CASE("paged_decode: contexts of none to thousands of tokens", "[contract][decode]")
+TEST_CASE("paged_decode: blocks of 8, 16, 32 and 64 query rows, full and not", "[contract][decode]")
+{
+    for (int const count : {1, 2, 3, 7}) {
+        check_decode<plain>(options_of({0, 33, 530}, 8, 1, count));
+    }
+}
+
+TEST_CASE("paged_decode: contexts of none to thousands of tokens", "[contract][decode][large]")
 {
     check_decode<plain>(options_of(contexts(), 8, 1, 1));
     auto o  = options_of({0, 1, 33, 400}, 8, 2, 1);
@@ -65,7 +72,7 @@ TEST_CASE("paged_decode: contexts of none to thousands of tokens", "[contract][d
     check_decode<plain>(o);
 }
 
-TEST_CASE("paged_decode: one to sixteen query tokens", "[contract][decode]")
+TEST_CASE("paged_decode: one to sixteen query tokens", "[contract][decode][large]")
 {
     for (int const count : {2, 4, 8, 16}) {
         check_decode<plain>(options_of({0, 1, 15, 16, 17, 241, 250, 256, 257, 700}, 6, 2, count));
@@ -73,7 +80,7 @@ TEST_CASE("paged_decode: one to sixteen query tokens", "[contract][decode]")
     check_decode<plain>(options_of(contexts(), 8, 1, 4));
 }
 
-TEST_CASE("paged_decode: query heads to a head of K and V", "[contract][decode]")
+TEST_CASE("paged_decode: query heads to a head of K and V", "[contract][decode][large]")
 {
     for (int const group : {1, 3, 5, 8, 16, 24, 71}) {
         check_decode<plain>(options_of({1, 17, 243, 700}, 2 * group, 2, 1));
@@ -92,7 +99,7 @@ TEST_CASE("paged_decode: gaps between rows, heads and pages, heads outside token
     }
 }
 
-TEST_CASE("paged_decode: no cut of the work changes a byte", "[contract][decode][law]")
+TEST_CASE("paged_decode: no cut of the work changes a byte", "[contract][decode][law][large]")
 {
     for (auto const& o : uneven_scenes()) {
         auto s = scene_for<plain>(o);
@@ -170,7 +177,7 @@ TEST_CASE("paged_decode: no byte behind a sequence changes a byte", "[contract][
     }
 }
 
-TEST_CASE("paged_decode: tokens whose page id is out of range are not seen", "[contract][decode]")
+TEST_CASE("paged_decode: tokens whose page id is out of range are not seen", "[contract][decode][large]")
 {
     for (auto o : uneven_scenes()) {
         o.faulty = true;

@@ -221,7 +221,7 @@ public:
 private:
     KVLOOM_FN int any_row(int turn) const { return (turn * Team::threads + team.thread()) / a_row; }
     KVLOOM_FN bool exists(int turn) const { return any_row(turn) < rows; }
-    /// A thread whose row does not exist reads the last one that does, and writes nothing.
+    /// A thread whose row does not exist gathers the last one that does, and writes nothing.
     KVLOOM_FN int row_of(int turn) const { return exists(turn) ? any_row(turn) : rows - 1; }
     KVLOOM_FN int dim_of(int part) const { return part * Scratch::dims + team.thread() % a_row * 4; }
 
@@ -259,7 +259,7 @@ private:
             partial own[flight];
             KVLOOM_UNROLL
             for (int i = 0; i < flight; ++i) {
-                if (chained) {
+                if (chained && exists(turn + i)) {
                     own[i] = load(to, row_of(turn + i), dim_of(part));
                 }
             }

@@ -146,7 +146,7 @@ struct decode_through_rings
     static constexpr int key_bytes   = order::tokens * types::key_dim * int(sizeof(typename types::stored));
     static constexpr int value_bytes = order::tokens * types::value_dim * int(sizeof(typename types::stored));
     static constexpr int stage_bytes =
-        key_bytes + value_bytes + 4 * int(sizeof(u64)) + order::groups * int(sizeof(int));
+        key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::groups + 1) * int(sizeof(int));
     static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - 64;
     static constexpr int stages     = most_bytes / (shape::token_waves * stage_bytes);
     static_assert(stages >= 2, "decode_through_rings: the head sizes leave no room for two stages");
@@ -218,10 +218,12 @@ private:
     KVLOOM_FN static void compute_segments(Wave wave, int number, detail::decode_work<Problem> const& work,
                                            Walk& walk, shared& memory)
     {
-        using copies    = typename Wave::copies;
-        using rows_type = typename shape::template rows<Wave>;
-        using stream    = ring_pages<typename rows_type::tile, Wave, rings, typename types::key_layout,
-                                  typename types::value_layout>;
+        using copies          = typename Wave::copies;
+        using rows_type       = typename shape::template rows<Wave>;
+        constexpr bool places = is_same_v<typename Problem::key_scale,
+                                          scale_view> || is_same_v<typename Problem::value_scale, scale_view>;
+        using stream          = ring_pages<typename rows_type::tile, Wave, rings, typename types::key_layout,
+                                  typename types::value_layout, places>;
 
         stream pages(wave, memory.ring, number / shape::row_tiles);
         u32 turn = 1; // the scratch begins free

@@ -22,7 +22,7 @@ struct token_offsets
 
     Offset const* data = nullptr; ///< [sequences + 1], ascending: the first query row of each sequence
     int most           = 1;       ///< query tokens of a sequence, at most
-    int rows           = 1;       ///< query tokens of all sequences, for validate() alone
+    int rows           = 0;       ///< query tokens of all sequences, for validate() alone; 0: not said
 };
 
 /// Which keys a query token sees beside the causal rule: all before it, or the last `size`, its own included.

@@ -27,7 +27,8 @@ struct decode_sizes
     int heads     = 0; ///< of K and V
     int tiles     = 0; ///< blocks of query rows of a sequence and head, at most
     int rows      = 0; ///< query rows of such a block
-    int nodes     = 0; ///< of a sequence, at most
+    int nodes     = 0; ///< of a sequence that fills its pages, at most
+    int few_nodes = 0; ///< of a sequence of ordinary length, at most
     int dims      = 0; ///< of V
 
     /// Partial results of a block, at most: those of one segment node by node, and one of another.
@@ -46,6 +47,17 @@ KVLOOM_FN constexpr int most_nodes(int heads, int row_tiles)
     int nodes = 64;
     while (nodes > 8 && nodes * heads * row_tiles > 64) {
         nodes /= 2;
+    }
+    return nodes;
+}
+
+/// The same for a sequence of `length` tokens: longer ones have more, of about 8192 tokens each, as far as rows leave
+/// room for partial results.
+KVLOOM_FN constexpr int nodes_for(int length, int most, int rows)
+{
+    int nodes = most;
+    while (nodes < 64 && 2 * nodes * rows <= 1024 && (length >> 13) > nodes) {
+        nodes *= 2;
     }
     return nodes;
 }
@@ -171,7 +183,8 @@ KVLOOM_FN sequence_extent extent_of(Wave wave, decode_work<Problem> const& work,
     }
     extent.tiles      = (extent.tokens * group_of(work) + work.sizes.rows - 1) / work.sizes.rows;
     extent.seen       = window_begin(args.window, extent.length - extent.tokens);
-    extent.node_shift = node_shift_of(extent.length, work.sizes.nodes);
+    int const allowed = nodes_for(extent.length, work.sizes.few_nodes, work.sizes.rows);
+    extent.node_shift = node_shift_of(extent.length, allowed);
     int const nodes   = extent.length > 0 ? ((extent.length - 1) >> extent.node_shift) + 1 : 1;
     int const first   = extent.seen >> extent.node_shift;
     extent.first      = first < nodes ? first : nodes - 1;

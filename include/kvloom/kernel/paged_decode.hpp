@@ -187,9 +187,10 @@ private:
         sizes.heads     = a.keys.heads;
         sizes.tiles     = int((rows + most - 1) / most);
         sizes.rows      = int(rows < most ? rows : most);
-        sizes.nodes     = detail::most_nodes(sizes.heads, Rows < 16 ? 1 : Rows / 16);
-        sizes.dims      = types::value_dim;
-        work.sections   = detail::cut_workspace(a.workspace.data, sizes);
+        sizes.few_nodes = detail::most_nodes(sizes.heads, Rows < 16 ? 1 : Rows / 16);
+        sizes.nodes = detail::nodes_for(a.table.most_pages() * types::page_size, sizes.few_nodes, sizes.rows);
+        sizes.dims  = types::value_dim;
+        work.sections = detail::cut_workspace(a.workspace.data, sizes);
         return work;
     }
 };

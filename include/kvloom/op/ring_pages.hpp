@@ -77,7 +77,8 @@ struct page_rings
     stage ring[Streams][Stages];
     u64 full[Streams][Stages][2];   ///< of keys, of values: their bytes have come
     u64 empty[Streams][Stages][2];  ///< all waves of the stream have read them
-    int id[Streams][Stages][Pages]; ///< of the step's pages; -1 for those that do not exist
+    u32 missing[Streams][Stages];   ///< bit i: page i of the step does not exist
+    int id[Streams][Stages][Pages]; ///< of the step's pages
 };
 
 /// Where a stream of steps is in its ring.
@@ -96,8 +97,9 @@ struct ring_place
     }
 };
 
-/// The reading end of a stream. The wave enters a step, and attends with this as the step.
-template <class Tile, class Wave, class Rings, class KeyLayout, class ValueLayout>
+/// The reading end of a stream. The wave enters a step, and attends with this as the step. `Places`: it knows where
+/// tokens lie, which scales of each token need.
+template <class Tile, class Wave, class Rings, class KeyLayout, class ValueLayout, bool Places>
 class ring_pages
 {
     using stored = typename KeyLayout::element;
@@ -127,33 +129,28 @@ public:
     KVLOOM_FN void enter()
     {
         copies::wait(&rings.full[stream][place.stage][0], place.parity);
-        KVLOOM_UNROLL
-        for (int p = 0; p < groups; ++p) {
-            id[p] = rings.id[stream][place.stage][p];
+        missing = rings.missing[stream][place.stage];
+        if constexpr (Places) {
+            KVLOOM_UNROLL
+            for (int p = 0; p < groups; ++p) {
+                id[p] = rings.id[stream][place.stage][p];
+            }
         }
     }
 
-    KVLOOM_FN bool has(int token) const { return place_of(token).valid; }
-
-    KVLOOM_FN bool has_all() const
-    {
-        int all = id[0];
-        KVLOOM_UNROLL
-        for (int p = 1; p < groups; ++p) {
-            all |= id[p];
-        }
-        return all >= 0;
-    }
+    KVLOOM_FN bool has(int token) const { return (missing >> (token / order::page) & 1) == 0; }
+    KVLOOM_FN bool has_all() const { return missing == 0; }
 
     /// Where a token of the step lies.
     KVLOOM_FN token_place place_of(int token) const
     {
+        static_assert(Places, "place_of: this stream keeps no page ids");
         int page = id[0];
         KVLOOM_UNROLL
         for (int p = 1; p < groups; ++p) {
             page = token / order::page == p ? id[p] : page;
         }
-        return {page, token % order::page, page >= 0};
+        return {page, token % order::page, has(token)};
     }
 
     KVLOOM_FN auto keys(int b) const
@@ -245,7 +242,8 @@ private:
     Rings& rings;
     int stream;
     ring_place<Rings::stages> place;
-    int id[groups] = {};
+    u32 missing                 = 0;
+    int id[Places ? groups : 1] = {};
 };
 
 /// The writing end of all streams of a block: one wave. A lane serves the keys or the values of one stream.
@@ -329,9 +327,10 @@ private:
         auto* const to  = of_keys ? stage.keys : stage.values;
         copies::wait(&rings.empty[stream][place.stage][kind], place.parity ^ 1);
         if (of_keys) {
+            rings.missing[stream][place.stage] = missing;
             KVLOOM_UNROLL
             for (int p = 0; p < pages; ++p) {
-                rings.id[stream][place.stage][p] = (missing >> p & 1) == 0 ? id[p] : -1;
+                rings.id[stream][place.stage][p] = id[p];
             }
         }
         copies::expect(full, span * (missing == 0 ? pages : count_present(missing)));

@@ -19,8 +19,9 @@ struct copying_wave : host::wave<host::warp32>
     {};
 };
 
-template <class Unit, class Keys, class Values>
-using pages = ring_pages<attention_tile<Unit>, copying_wave, page_rings<2, 2, 2, 8192, 8192>, Keys, Values>;
+template <class Unit, class Keys, class Values, bool Places = false>
+using pages =
+    ring_pages<attention_tile<Unit>, copying_wave, page_rings<2, 2, 2, 8192, 8192>, Keys, Values, Places>;
 
 using keys   = shuffled_keys<bf16, 128>;
 using values = shuffled_values<bf16, 128>;
@@ -36,3 +37,7 @@ int const units = pages<mma_16x8<bf16>, keys, values>::groups;
 // wrong: int const spans = pages<mma_16x8<bf16>, keys, shuffled_values<bf16, 128, 32>>::groups;
 // wrong: int const spans = pages<mma_16x8<bf16>, shuffled_keys<bf16, 128, 32>, values>::groups;
 int const spans = pages<mma_16x8<bf16>, keys, shuffled_values<bf16, 64>>::groups;
+
+// refuses: place_of: this stream keeps no page ids
+// wrong: auto const where = &pages<mma_16x8<bf16>, keys, values, false>::place_of;
+auto const where = &pages<mma_16x8<bf16>, keys, values, true>::place_of;

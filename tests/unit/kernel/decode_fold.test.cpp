@@ -129,3 +129,18 @@ TEST_CASE("node_shift_of: the smallest nodes that are no more than the most", "[
         }
     }
 }
+
+TEST_CASE("decode: long sequences have more nodes, as far as there is room", "[kernel][decode]")
+{
+    using kvloom::detail::nodes_for;
+    CHECK(nodes_for(0, 8, 8) == 8);
+    CHECK(nodes_for(65536 + 8191, 8, 8) == 8);
+    CHECK(nodes_for(65536 + 8192, 8, 8) == 16);
+    CHECK(nodes_for(1 << 30, 8, 8) == 64);
+    CHECK(nodes_for(1 << 30, 8, 16) == 64);
+    CHECK(nodes_for(1 << 30, 8, 64) == 16);
+    for (int length = 1; length < (1 << 20); length += 4099) {
+        CHECK(nodes_for(length + 4099, 8, 8)
+              >= nodes_for(length, 8, 8)); // the workspace is made for the longest
+    }
+}
