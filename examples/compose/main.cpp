@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A kernel composed of ops normalises, rotates and stores keys in SHUFFLE pages; a plain loop checks them.
-#include "machine.hpp"
+#include "../support/machine.hpp"
 #include <kvloom/backend/message.hpp>
 #include <kvloom/kvloom.hpp>
 
@@ -132,12 +132,12 @@ template <class Stream>
 bool compose_on(char const* const machine, Stream const& stream, inputs const& in)
 {
     bf16 const untouched{0x5a5a};
-    compose::array<bf16> const rows(in.rows);
-    compose::array<bf16> const gain(in.gain);
-    compose::array<bf16> const angles(in.angles);
-    compose::array<i64> const position(in.position);
-    compose::array<i64> const slot(in.slot);
-    compose::array<bf16> const cache(std::vector<bf16>(pages * cache_layout::elements, untouched));
+    example::array<bf16> const rows(in.rows);
+    example::array<bf16> const gain(in.gain);
+    example::array<bf16> const angles(in.angles);
+    example::array<i64> const position(in.position);
+    example::array<i64> const slot(in.slot);
+    example::array<bf16> const cache(std::vector<bf16>(pages * cache_layout::elements, untouched));
 
     key_args args;
     args.tokens               = in.tokens();
@@ -187,14 +187,14 @@ bool compose_on(char const* const machine, Stream const& stream, inputs const& i
 
 int main()
 {
-    if (!compose::has_machine()) {
+    if (!example::has_machine()) {
         std::puts("SKIPPED: no GPU");
         return 77;
     }
     try {
         inputs const in = make_inputs();
         bool good       = true;
-        compose::on_each_machine([&](char const* const machine, auto const& stream) {
+        example::on_each_machine([&](char const* const machine, auto const& stream) {
             good = compose_on(machine, stream, in) && good;
         });
         return good ? 0 : 1;

@@ -45,7 +45,7 @@ struct batch
     std::vector<plain::sequence> numbers{sequences};
     std::vector<int> page_ids = make_page_ids();
     std::vector<bf16> gains   = plain::random_values(2 * plain::dim, 2, 0.5F); ///< of q and of k
-    std::vector<bf16> angles  = plain::angles(width * page_size);
+    std::vector<bf16> angles  = plain::angles(width * page_size, 1e4);
     unsigned seed             = 100;
 
     /// Adds tokens to each sequence. K and V of the numbers come from plain loops alone.
@@ -63,10 +63,10 @@ struct batch
                 bf16 const* const q_gain = gains.data();
                 bf16 const* const k_gain = gains.data() + dim;
                 for (int h = 0; h < plain::heads; ++h) {
-                    tokens.queries.push_back(plain::prepared(head(h), q_gain, turn));
+                    tokens.queries.push_back(plain::stored(head(h), q_gain, turn));
                 }
                 for (int h = 0; h < plain::kv_heads; ++h) {
-                    to.keys.push_back(plain::prepared(head(sections.q + h), k_gain, turn));
+                    to.keys.push_back(plain::stored(head(sections.q + h), k_gain, turn));
                     to.values.push_back(plain::copied(head(sections.q + sections.kv + h)));
                 }
                 tokens.rows.insert(tokens.rows.end(), row.begin(), row.end());

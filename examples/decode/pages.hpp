@@ -2,7 +2,7 @@
 // Pages of a batch, their table, and the workspace of a decode.
 #pragma once
 
-#include "machine.hpp"
+#include "../support/machine.hpp"
 #include "plain.hpp"
 #include <kvloom/backend/message.hpp>
 #include <kvloom/kernel/paged_decode.hpp>

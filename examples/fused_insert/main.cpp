@@ -66,7 +66,7 @@ struct memory
 {
     aligned_array<bf16> qkv{plain::random_values(tokens * row_heads * dim, 1, 4.0F)};
     aligned_array<bf16> gains{plain::random_values(4 * dim, 2, 0.5F)}; // of q, k, index_q and index_k
-    aligned_array<bf16> angles{plain::angles(positions)};
+    aligned_array<bf16> angles{plain::angles(positions, 5e6)};
     aligned_array<i64> position{tokens};
     aligned_array<i64> slots{tokens};
     float key_scale   = 0.05F;

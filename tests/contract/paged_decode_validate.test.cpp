@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What paged_decode refuses: each fault alone, by argument, value and rule, and without a launch.
 #include "contract/decode_check.hpp"
-
-#include <functional>
+#include "contract/refusals.hpp"
 
 using namespace kvloom;
 using namespace kvloom_test;
 
 namespace {
-
-/// Pointers that nothing looks behind, each in a region of its own.
-template <class T>
-T* somewhere(int const region)
-{
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(region + 1) << 36);
-}
-
-template <class Pointer>
-void shift(Pointer& pointer, int const bytes)
-{
-    pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer)
-                                        + static_cast<std::uintptr_t>(bytes));
-}
 
 /// SHUFFLE keys, values in token rows of packed blocks, 12 query heads on 4.
 struct full : decode_problem
@@ -92,20 +77,6 @@ other_args sound_other()
     a.key_scale        = page_scales(somewhere<float>(9), 4, 16);
     a.value_scale.data = somewhere<float>(10);
     return a;
-}
-
-template <class Args>
-struct refusal
-{
-    std::function<void(Args&)> spoil;
-    std::string message; ///< the sentence; one that ends in a space: its beginning, the rest is an address
-};
-
-/// Whether a status says a message.
-bool says(status const s, std::string const& message)
-{
-    std::string const text = text_of(s);
-    return message.back() == ' ' ? text.compare(0, message.size(), message) == 0 : text == message;
 }
 
 /// Of a problem whose kernels are compiled too: nothing is launched either, for none of the addresses is of memory.

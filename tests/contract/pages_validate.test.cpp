@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What copy_pages and read_back refuse: each fault alone, by argument, value and rule.
 #include "contract/copy_cases.hpp"
+#include "contract/refusals.hpp"
 #include "kvloom/kernel/read_back.hpp"
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,27 +11,6 @@ using namespace kvloom;
 using namespace kvloom_test;
 
 namespace {
-
-/// Pointers that nothing looks behind, each in a region of its own.
-template <class T>
-T* somewhere(int const region)
-{
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(region + 1) << 36);
-}
-
-template <class Pointer>
-void shift(Pointer& pointer, int const bytes)
-{
-    pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer)
-                                        + static_cast<std::uintptr_t>(bytes));
-}
-
-template <class Args>
-struct refusal
-{
-    std::function<void(Args&)> spoil;
-    std::string message; ///< the sentence, from its beginning
-};
 
 template <class Kernel>
 void check_refusals(typename Kernel::args const& sound,
@@ -41,9 +20,9 @@ void check_refusals(typename Kernel::args const& sound,
     for (auto const& r : refusals) {
         auto args = sound;
         r.spoil(args);
-        CHECK(text_of(Kernel::validate(args)) == r.message);
+        CHECK(says(Kernel::validate(args), r.message));
         on_every_machine([&](char const*, auto const& stream) {
-            CHECK(text_of(Kernel::launch(stream, args)) == r.message); // touches none of these addresses
+            CHECK(says(Kernel::launch(stream, args), r.message)); // touches none of these addresses
         });
     }
 }
@@ -146,22 +125,20 @@ TEST_CASE("copy_pages refuses by name", "[contract][pages][validate]")
 
 TEST_CASE("copy_pages refuses bases that are not aligned", "[contract][pages][validate]")
 {
-    auto const refused = [](auto spoil) {
-        copying_args a = sound_copy();
-        spoil(a);
-        status const s = copy_pages<copying>::validate(a);
-        return std::string(s.argument) + " " + rule_of(s.code) + " " + std::to_string(s.need);
-    };
-    CHECK(refused([](copying_args& a) { shift(a.source.data, 8); })
-          == "source.data must be a multiple of 16");
-    CHECK(refused([](copying_args& a) { shift(a.target.data, 1); })
-          == "target.data must be a multiple of 16");
-    CHECK(refused([](copying_args& a) { shift(a.source_ids, 2); }) == "source_ids must be a multiple of 4");
-    CHECK(refused([](copying_args& a) { shift(a.target_ids, 1); }) == "target_ids must be a multiple of 4");
-    CHECK(refused([](copying_args& a) { shift(a.source_scale.data, 2); })
-          == "source_scale.data must be a multiple of 4");
-    CHECK(refused([](copying_args& a) { shift(a.target_scale.data, 1); })
-          == "target_scale.data must be a multiple of 4");
+    check_refusals<copy_pages<copying>>(
+        sound_copy(),
+        {
+            {[](copying_args& a) { shift(a.source.data, 8); },
+             "source.data must be a multiple of 16, but is "},
+            {[](copying_args& a) { shift(a.target.data, 1); },
+             "target.data must be a multiple of 16, but is "},
+            {[](copying_args& a) { shift(a.source_ids, 2); }, "source_ids must be a multiple of 4, but is "},
+            {[](copying_args& a) { shift(a.target_ids, 1); }, "target_ids must be a multiple of 4, but is "},
+            {[](copying_args& a) { shift(a.source_scale.data, 2); },
+             "source_scale.data must be a multiple of 4, but is "},
+            {[](copying_args& a) { shift(a.target_scale.data, 1); },
+             "target_scale.data must be a multiple of 4, but is "},
+        });
 }
 
 TEST_CASE("copy_pages: caches page by page in one storage are apart, and overlap where they do",
@@ -223,21 +200,15 @@ TEST_CASE("read_back refuses by name", "[contract][pages][validate]")
             {[](reading_args& a) { a.scale.data = nullptr; }, "scale.data must not be null"},
             {[](reading_args& a) { a.rows.data = reinterpret_cast<bf16*>(a.cache.data + 1024); },
              "rows.data must not overlap another argument"},
+            {[](reading_args& a) { shift(a.cache.data, 8); }, "cache.data must be a multiple of 16, but is "},
+            {[](reading_args& a) { shift(a.rows.data, 2); }, "rows.data must be a multiple of 16, but is "},
+            {[](reading_args& a) { shift(a.table.ids, 4); }, "table.ids must be a multiple of 8, but is "},
+            {[](reading_args& a) { shift(a.scale.data, 2); }, "scale.data must be a multiple of 4, but is "},
+            {[](reading_args& a) {
+                 a.count        = 178956955;
+                 a.table.width  = 20000000;
+                 a.table.stride = 20000000;
+             },
+             "count must be below 178956954, but is 178956955"},
         });
-    auto const refused = [](auto spoil) {
-        reading_args a = sound_read();
-        spoil(a);
-        status const s = read_back<reading>::validate(a);
-        return std::string(s.argument) + " " + rule_of(s.code) + " " + std::to_string(s.need);
-    };
-    CHECK(refused([](reading_args& a) { shift(a.cache.data, 8); }) == "cache.data must be a multiple of 16");
-    CHECK(refused([](reading_args& a) { shift(a.rows.data, 2); }) == "rows.data must be a multiple of 16");
-    CHECK(refused([](reading_args& a) { shift(a.table.ids, 4); }) == "table.ids must be a multiple of 8");
-    CHECK(refused([](reading_args& a) { shift(a.scale.data, 2); }) == "scale.data must be a multiple of 4");
-    CHECK(refused([](reading_args& a) {
-              a.count        = 178956955;
-              a.table.width  = 20000000;
-              a.table.stride = 20000000;
-          })
-          == "count must be below 178956954");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the fused insert refuses: each fault alone, by the argument that it names.
 #include "contract/launch.hpp"
+#include "contract/refusals.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -30,13 +30,6 @@ struct packed_blocks : insert_problem
     using cache = packed_cache<shuffled_cache<bf16>>;
     using index = index_branch<>;
 };
-
-/// Pointers that nothing looks behind, each in a region of its own.
-template <class T>
-T* somewhere(int const region)
-{
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(region + 1) << 36);
-}
 
 /// 7 tokens of 8 query heads, 2 kv heads, 3 index heads in a packed row, one page more than needed.
 template <class Problem>
@@ -68,24 +61,17 @@ insert_args<Problem> sound()
     return a;
 }
 
-struct refusal
+struct named_fault
 {
     char const* argument;
     fault code;
     std::function<void(args&)> spoil;
 };
 
-template <class Pointer>
-void shift(Pointer& pointer, int const bytes)
-{
-    pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer)
-                                        + static_cast<std::uintptr_t>(bytes));
-}
-
-void check_refusals(std::vector<refusal> const& refusals)
+void check_refusals(std::vector<named_fault> const& refusals)
 {
     REQUIRE(text_of(qk_norm_rope_insert<problem>::validate(sound<problem>())) == "");
-    for (refusal const& r : refusals) {
+    for (named_fault const& r : refusals) {
         args a = sound<problem>();
         r.spoil(a);
         status const s = qk_norm_rope_insert<problem>::validate(a);

@@ -9,6 +9,12 @@ namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
+/// The partial results of a segment's pair come from so many blocks.
+KVLOOM_FN int blocks_of_pair(decode_segment const& segment, decode_cut const& cut)
+{
+    return cut.block_of(segment.begin + segment.extent.nodes() - 1) - cut.block_of(segment.begin) + 1;
+}
+
 /// Where a partial result lies: in a block's first area those of a segment that begins inside its pair, node by node; in
 /// the second that of a segment that begins with its pair.
 struct partial_place
@@ -91,6 +97,35 @@ private:
     int left  = 1; ///< partial results of this block
 };
 
+/// Merges the partial results of a walk in its order, for some rows at once, `Ahead` results on their way at any time.
+/// `load(i, place)` reads that of row i.
+template <int Ahead, int Rows, class Walk, class Load>
+KVLOOM_FN void merge_all(Walk& walk, softmax_partial<4> (&all)[Rows], Load const& load)
+{
+    while (!walk.done()) {
+        softmax_partial<4> own[Ahead][Rows];
+        KVLOOM_UNROLL
+        for (int k = 0; k < Ahead; ++k) {
+            bool const more = !walk.done();
+            auto const from = more ? walk.take() : partial_place{};
+            KVLOOM_UNROLL
+            for (int i = 0; i < Rows; ++i) {
+                own[k][i] = {};
+                if (more) {
+                    own[k][i] = load(i, from);
+                }
+            }
+        }
+        KVLOOM_UNROLL
+        for (int k = 0; k < Ahead; ++k) {
+            KVLOOM_UNROLL
+            for (int i = 0; i < Rows; ++i) {
+                all[i] = merge(all[i], own[k][i]); // with nothing: no change
+            }
+        }
+    }
+}
+
 /// What the waves of a block hand over, some dims at a time.
 template <int Waves, int Rows, int Dims>
 struct fold_scratch
@@ -162,11 +197,7 @@ public:
         : team(of), work(on), scratch(in)
     {}
 
-    KVLOOM_FN void begin(decode_segment const& s)
-    {
-        int const left = s.extent.tokens * group_of(work) - s.tile * work.sizes.rows;
-        rows           = left < work.sizes.rows ? left : work.sizes.rows;
-    }
+    KVLOOM_FN void begin(decode_segment const& segment) { rows = rows_of(work, segment); }
 
     /// Takes part `part` of a node in: to the nodes before it, if the segment begins with the first, else by itself.
     /// Writes the result if the segment is whole and this its last node. Every thread of the team calls, with all
@@ -199,9 +230,10 @@ public:
         for (int part = 0; part < parts; ++part) {
             for (int turn = 0; turn < turns; turn += flight) {
                 partial all[flight];
-                for (partial_walk<Problem::folding::by_nodes> walk(cut, segment); !walk.done();) {
-                    take_ahead(walk, turn, part, all);
-                }
+                partial_walk<Problem::folding::by_nodes> walk(cut, segment);
+                merge_all<merge_ahead>(walk, all, [&](int i, partial_place from) {
+                    return load(from, row_of(turn + i), dim_of(part));
+                });
                 KVLOOM_UNROLL
                 for (int i = 0; i < flight; ++i) {
                     if (exists(turn + i)) {
@@ -210,12 +242,6 @@ public:
                 }
             }
         }
-    }
-
-    /// The partial results of a pair come from so many blocks.
-    KVLOOM_FN static int blocks_of_pair(decode_segment const& segment, decode_cut const& cut)
-    {
-        return cut.block_of(segment.begin + segment.extent.nodes() - 1) - cut.block_of(segment.begin) + 1;
     }
 
 private:
@@ -294,32 +320,6 @@ private:
     KVLOOM_FN partial load(partial_place from, int row, int dim) const
     {
         return load_partial(team.wave(), work, from, row, dim);
-    }
-
-    /// The next partial results of a pair, in the order of their tokens, all on their way at once.
-    template <class Walk>
-    KVLOOM_FN void take_ahead(Walk& walk, int turn, int part, partial (&all)[flight]) const
-    {
-        partial own[merge_ahead][flight];
-        KVLOOM_UNROLL
-        for (int k = 0; k < merge_ahead; ++k) {
-            bool const more = !walk.done();
-            auto const from = more ? walk.take() : partial_place{};
-            KVLOOM_UNROLL
-            for (int i = 0; i < flight; ++i) {
-                own[k][i] = {};
-                if (more) {
-                    own[k][i] = load(from, row_of(turn + i), dim_of(part));
-                }
-            }
-        }
-        KVLOOM_UNROLL
-        for (int k = 0; k < merge_ahead; ++k) {
-            KVLOOM_UNROLL
-            for (int i = 0; i < flight; ++i) {
-                all[i] = merge(all[i], own[k][i]); // with nothing: no change
-            }
-        }
     }
 
     Team team;

@@ -4,6 +4,7 @@
 
 #include "kvloom/group/launch_bounds.hpp"
 #include "kvloom/kernel/decode_segment.hpp"
+#include "kvloom/op/register_pages.hpp"
 #include "kvloom/op/ring_pages.hpp"
 
 namespace kvloom {
@@ -88,8 +89,7 @@ struct decode_through_registers
             fold.begin(segment);
             attend_segment(team, work, segment, fold, memory);
             if constexpr (Problem::merge_strategy::by_last) {
-                if (!segment.whole()
-                    && detail::arrives_last(team, work, segment, walk.cut, fold, memory.ticket)) {
+                if (!segment.whole() && detail::arrives_last(team, work, segment, walk.cut, memory.ticket)) {
                     fold.merge_pair(segment, walk.cut);
                 }
             }
@@ -273,7 +273,7 @@ private:
             }
             if constexpr (Problem::merge_strategy::by_last) {
                 u32 ticket = 0;
-                if (!segment.whole() && detail::arrives_last(team, work, segment, walk.cut, fold, ticket)) {
+                if (!segment.whole() && detail::arrives_last(team, work, segment, walk.cut, ticket)) {
                     fold.merge_pair(segment, walk.cut);
                 }
             }

@@ -26,8 +26,7 @@ struct decode_merger
         auto const wave = block.wave();
         wave.release_dependents();
         wave.dependency();
-        detail::decode_cut const cut{detail::load_count(wave, work.sections.cut),
-                                     detail::load_count(wave, work.sections.cut + 1), work.grid};
+        auto const cut  = detail::read_cut(wave, work);
         int const tiles = bounds.threads / lanes;
         i64 const rows  = work.sizes.pairs() * work.sizes.rows;
         i64 const step  = i64(block.count()) * tiles;
@@ -46,36 +45,23 @@ private:
         detail::decode_segment segment;
         int const of_sequence = work.sizes.heads * work.sizes.tiles;
         segment.sequence      = pair / of_sequence;
-        int const inside      = pair - segment.sequence * of_sequence;
-        segment.tile          = inside / work.sizes.heads;
-        segment.head          = inside - segment.tile * work.sizes.heads;
         segment.extent        = detail::extent_of<Wave, Problem, false>(wave, work, segment.sequence);
-        if (segment.tile * work.sizes.rows + row >= segment.extent.tokens * detail::group_of(work)) {
+        i64 const before      = i64(wave.template load<u64>(work.sections.before + segment.sequence));
+        detail::set_pair(work, segment, before, pair - segment.sequence * of_sequence);
+        if (row >= detail::rows_of(work, segment)) {
             return;
         }
-        i64 const before = i64(wave.template load<u64>(work.sections.before + segment.sequence));
-        segment.begin    = before + i64(inside) * segment.extent.nodes();
-        if (cut.block_of(segment.begin) == cut.block_of(segment.begin + segment.extent.nodes() - 1)) {
+        if (detail::blocks_of_pair(segment, cut) == 1) {
             return;
         }
         KVLOOM_UNROLL
         for (int dim = first_dim; dim < dims; dim += 4 * lanes) {
-            softmax_partial<4> all;
-            for (detail::partial_walk<Problem::folding::by_nodes> walk(cut, segment); !walk.done();) {
-                softmax_partial<4> own[ahead];
-                KVLOOM_UNROLL
-                for (int i = 0; i < ahead; ++i) {
-                    own[i] = {};
-                    if (!walk.done()) {
-                        own[i] = detail::load_partial(wave, work, walk.take(), row, dim);
-                    }
-                }
-                KVLOOM_UNROLL
-                for (int i = 0; i < ahead; ++i) {
-                    all = merge(all, own[i]); // with nothing: no change
-                }
-            }
-            detail::write_columns(wave, work, segment, row, dim, all);
+            softmax_partial<4> all[1];
+            detail::partial_walk<Problem::folding::by_nodes> walk(cut, segment);
+            detail::merge_all<ahead>(walk, all, [&](int, detail::partial_place from) {
+                return detail::load_partial(wave, work, from, row, dim);
+            });
+            detail::write_columns(wave, work, segment, row, dim, all[0]);
         }
     }
 };

@@ -5,7 +5,7 @@
 #include "kvloom/kernel/page_rows.hpp"
 #include "kvloom/layout/page_table.hpp"
 #include "kvloom/op/attend.hpp"
-#include "kvloom/op/register_pages.hpp"
+#include "kvloom/op/page_stream.hpp"
 
 namespace kvloom {
 inline namespace v0 {
@@ -188,12 +188,7 @@ struct decode_types
 
     /// Whether pages can go through rings of shared memory: SHUFFLE pages of 16 tokens whose rings fit.
     static constexpr bool fits_rings =
-        is_same_v<
-            key_layout,
-            shuffled_keys<
-                stored, key_dim,
-                16>> && is_same_v<value_layout, shuffled_values<stored, value_dim, 16>> && key_dim <= 128
-        && value_dim <= 128;
+        are_shuffled_v<key_layout, value_layout, 16> && key_dim <= 128 && value_dim <= 128;
 
     static_assert(is_cache_element_v<stored>,
                   "paged_decode: caches hold bf16, fp16, fp8_e4m3 or fp8_e4m3_fnuz");

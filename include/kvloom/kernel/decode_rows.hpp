@@ -53,30 +53,23 @@ KVLOOM_FN void write_columns(Wave wave, decode_work<Problem> const& work, decode
 {
     auto const& args = work.args;
     auto const at    = find_row(work, segment, row);
-    bool const empty = all.sum == 0.0F;
     if constexpr (is_same_v<typename Problem::sinks, head_sinks>) {
         softmax_partial<4> sink;
         sink.top = bit_cast<float>(wave.template load<u32>(args.sinks.data + at.head)) * log2_of_e;
         sink.sum = 1.0F;
-        all      = empty ? all : merge(all, sink);
+        all      = all.sum == 0.0F ? all : merge(all, sink);
     }
-    float by = empty ? 0.0F : divide(1.0F, all.sum);
+    float scale = 1.0F;
     if constexpr (!is_same_v<typename Problem::value_scale, scale_view>) {
-        by = multiply(by, scale_at(wave, args.value_scale, {}, segment.head));
-    }
-    KVLOOM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-        all.out[i] = empty ? 0.0F : multiply(all.out[i], by);
+        scale = scale_at(wave, args.value_scale, {}, segment.head);
     }
     i64 const query = segment.extent.first_row + at.token;
     store_four(wave, args.out.data + query * args.out.token_stride + at.head * args.out.head_stride + dim,
-               all.out);
+               normalise(all, scale));
     if constexpr (Problem::lse::present) {
         if (dim == 0) {
-            float const base2  = approximate_log2(all.sum) + all.top;
-            float const unit   = Problem::lse::natural ? natural_of_2 : 1.0F;
-            float const result = empty ? -__builtin_huge_valf() : base2 * unit;
-            wave.store(args.lse.data + query * args.lse.token_stride + at.head, bit_cast<u32>(result));
+            wave.store(args.lse.data + query * args.lse.token_stride + at.head,
+                       bit_cast<u32>(log_sum<Problem::lse::natural>(all)));
         }
     }
 }

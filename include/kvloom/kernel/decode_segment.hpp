@@ -57,7 +57,14 @@ public:
     KVLOOM_FN int thread() const { return block.wave().lane(); }
     KVLOOM_FN int block_index() const { return block.index(); }
     KVLOOM_FN void barrier(site at = site::here()) const { block.wave().meet(at); }
-    KVLOOM_FN u32 from_first(u32 x, u32&) const { return block.wave().shuffle(x, 0, site::here()); }
+
+    /// What lane 0 has, in all lanes, which then see what it has seen of other blocks.
+    KVLOOM_FN u32 from_first(u32 x, u32&) const
+    {
+        u32 const first = block.wave().shuffle(x, 0, site::here());
+        barrier();
+        return first;
+    }
 
 private:
     Block block;
@@ -73,12 +80,12 @@ public:
     using query = query_fragment<Tile, types::key_dim>;
 
     KVLOOM_FN wave_rows(Wave on, decode_work<Problem> const& of, decode_segment const& s, int row_tile)
-        : wave(on), work(of), segment(s), first_row(Tile::rows * row_tile)
+        : wave(on), work(of), segment(s)
     {
-        int const all   = s.extent.tokens * group_of(of) - s.tile * of.sizes.rows;
-        rows            = all < of.sizes.rows ? all : of.sizes.rows;
-        int const after = first_row + Tile::rows < rows ? first_row + Tile::rows : rows;
-        int unused      = 0;
+        int const first_row = Tile::rows * row_tile;
+        int const rows      = rows_of(of, s);
+        int const after     = first_row + Tile::rows < rows ? first_row + Tile::rows : rows;
+        int unused          = 0;
         find_visible(of, s, find_row(of, s, first_row).token, unused, all_see_to);
         find_visible(of, s, find_row(of, s, after > 0 ? after - 1 : 0).token, all_see_from, unused);
         KVLOOM_UNROLL
@@ -147,8 +154,6 @@ private:
     Wave wave;
     decode_work<Problem> const& work;
     decode_segment const& segment;
-    int first_row;
-    int rows         = 0;
     int all_see_from = 0;
     int all_see_to   = 0;
     query_row at[Tile::lane_rows];
@@ -269,13 +274,13 @@ KVLOOM_FN void attend_nodes(Wave wave, decode_work<Problem> const& work, decode_
 
 /// Counts the arrival of a segment's partial results; whether all other blocks of the pair have theirs in place, so that
 /// they can be read. `room` is shared memory of a team that is more than a wave. Every thread of the team calls.
-template <class Team, class Problem, class Fold>
+template <class Team, class Problem>
 KVLOOM_FN bool arrives_last(Team const& team, decode_work<Problem> const& work, decode_segment const& segment,
-                            decode_cut const& cut, Fold const&, u32& room)
+                            decode_cut const& cut, u32& room)
 {
     i64 const pair =
         (i64(segment.sequence) * work.sizes.heads + segment.head) * work.sizes.tiles + segment.tile;
-    u32 const parts = u32(Fold::blocks_of_pair(segment, cut));
+    u32 const parts = u32(blocks_of_pair(segment, cut));
     u32 ticket      = 0;
     team.barrier();
     if (team.thread() == 0) {

@@ -236,6 +236,13 @@ struct decode_cut
     }
 };
 
+/// The cut that the plan has left.
+template <class Wave, class Problem>
+KVLOOM_FN decode_cut read_cut(Wave wave, decode_work<Problem> const& work)
+{
+    return {load_count(wave, work.sections.cut), load_count(wave, work.sections.cut + 1), work.grid};
+}
+
 /// What a block does of one head of one block of query rows of a sequence: some of its nodes.
 struct decode_segment
 {
@@ -251,14 +258,30 @@ struct decode_segment
     KVLOOM_FN int area() const { return first == extent.first ? 1 : 0; }
 };
 
+/// Makes a segment one of pair `pair` of its sequence, whose units begin with `start`.
+template <class Problem>
+KVLOOM_FN void set_pair(decode_work<Problem> const& work, decode_segment& segment, i64 start, int pair)
+{
+    segment.begin = start + i64(pair) * segment.extent.nodes();
+    segment.tile  = pair / work.sizes.heads;
+    segment.head  = pair - segment.tile * work.sizes.heads;
+}
+
+/// The query rows of a segment.
+template <class Problem>
+KVLOOM_FN int rows_of(decode_work<Problem> const& work, decode_segment const& segment)
+{
+    int const left = segment.extent.tokens * group_of(work) - segment.tile * work.sizes.rows;
+    return left < work.sizes.rows ? left : work.sizes.rows;
+}
+
 /// The segments of a block, one after the other.
 template <class Wave, class Problem>
 class segment_walk
 {
 public:
     KVLOOM_FN segment_walk(Wave on, decode_work<Problem> const& of, int block)
-        : cut{load_count(on, of.sections.cut), load_count(on, of.sections.cut + 1), of.grid}, wave(on),
-          work(of)
+        : cut(read_cut(on, of)), wave(on), work(of)
     {
         if (block < cut.blocks()) {
             at       = cut.first(block);
@@ -281,13 +304,11 @@ public:
         int const nodes  = extent.nodes();
         int const inside = int(at - start);
         int const pair   = int(u32(inside) / u32(nodes));
-        segment.begin    = start + i64(pair) * nodes;
-        segment.tile     = pair / work.sizes.heads;
-        segment.head     = pair - segment.tile * work.sizes.heads;
         int const first  = inside - pair * nodes;
         i64 const rest   = end - at;
         segment.first    = extent.first + first;
         segment.last     = rest < nodes - first ? segment.first + int(rest) : extent.last;
+        set_pair(work, segment, start, pair);
         at += segment.last - segment.first;
         return segment;
     }

@@ -44,8 +44,7 @@ struct state_merger
 
     static constexpr int lanes = Problem::dim / 4 < 32 ? Problem::dim / 4 : 32; ///< of a row
 
-    static_assert(Problem::dim == 64 || Problem::dim == 128 || Problem::dim == 256 || Problem::dim == 512,
-                  "merge_states: the head size must be 64, 128, 256 or 512");
+    static_assert(is_page_dim_v<Problem::dim>, "merge_states: the head size must be 64, 128, 256 or 512");
     static_assert(Problem::lse::present, "merge_states: states have logarithms");
 
     template <class Block>
@@ -73,18 +72,10 @@ private:
             for (int i = 0; i < args.count; ++i) {
                 all = merge(all, load_state(wave, args, i * args.rows + row, head, dim));
             }
-            bool const empty = all.sum == 0.0F;
-            float const by   = empty ? 0.0F : divide(1.0F, all.sum);
-            KVLOOM_UNROLL
-            for (int k = 0; k < 4; ++k) {
-                all.out[k] = empty ? 0.0F : multiply(all.out[k], by);
-            }
-            detail::store_four(wave, args.out.row(row, head).data + dim, all.out);
+            detail::store_four(wave, args.out.row(row, head).data + dim, normalise(all, 1.0F));
             if (dim == 0 && args.lse.data != nullptr) {
-                float const base2 = approximate_log2(all.sum) + all.top;
-                float const unit  = Problem::lse::natural ? natural_of_2 : 1.0F;
                 wave.store(args.lse.data + i64(row) * args.lse.token_stride + head,
-                           bit_cast<u32>(empty ? -__builtin_huge_valf() : base2 * unit));
+                           bit_cast<u32>(log_sum<Problem::lse::natural>(all)));
             }
         }
     }

@@ -7,6 +7,17 @@
 namespace kvloom {
 inline namespace v0 {
 
+namespace detail {
+
+/// A page id in 32 bits: -1 for ids beyond 31 bits, so that none is folded onto a page that exists.
+template <class Id>
+KVLOOM_FN constexpr int narrow_page_id(Id id)
+{
+    return id < 0 || id > Id(0x7fffffff) ? -1 : int(id);
+}
+
+} // namespace detail
+
 /// A run of pages of one sequence, the first of which holds token `first_token`.
 template <class Id>
 struct page_run
@@ -15,29 +26,21 @@ struct page_run
     int count       = 0;
     int first_token = 0;
 
-    /// The id of page `page`, which is at least 0 and less than count, the same for all lanes; -1 for ids beyond 31 bits,
-    /// so that none is folded onto a page that exists.
+    using bits = conditional_t<sizeof(Id) == 8, u64, u32>;
+
+    /// The id of page `page`, which is at least 0 and less than count, the same for all lanes; negative for ids beyond 31
+    /// bits.
     template <class Wave>
     KVLOOM_FN int id(Wave wave, int page) const
     {
-        if constexpr (sizeof(Id) == 8) {
-            u64 const wide = wave.template load_uniform<u64>(ids + page);
-            return wide > 0x7fffffffU ? -1 : int(wide);
-        } else {
-            return int(wave.template load_uniform<u32>(ids + page));
-        }
+        return detail::narrow_page_id(bit_cast<Id>(wave.template load_uniform<bits>(ids + page)));
     }
 
     /// The same where each lane asks for another page.
     template <class Wave>
     KVLOOM_FN int id_of_lane(Wave wave, int page) const
     {
-        if constexpr (sizeof(Id) == 8) {
-            u64 const wide = wave.template load<u64>(ids + page);
-            return wide > 0x7fffffffU ? -1 : int(wide);
-        } else {
-            return int(wave.template load<u32>(ids + page));
-        }
+        return detail::narrow_page_id(bit_cast<Id>(wave.template load<bits>(ids + page)));
     }
 };
 
@@ -51,8 +54,7 @@ struct contiguous_run
     template <class Wave>
     KVLOOM_FN int id(Wave, int page) const
     {
-        i64 const id = first + page;
-        return id > 0x7fffffff ? -1 : int(id);
+        return detail::narrow_page_id(first + page);
     }
     template <class Wave>
     KVLOOM_FN int id_of_lane(Wave wave, int page) const

@@ -120,6 +120,14 @@ struct token_rows
     KVLOOM_FN static constexpr span_coord coord(int at) { return {at / Dim, at % Dim}; }
 };
 
+/// Whether these are the keys and values of SHUFFLE pages of `PageSize` tokens.
+template <class KeyLayout, class ValueLayout, int PageSize>
+inline constexpr bool are_shuffled_v = false;
+template <class T, int KeyDim, int ValueDim, int PageSize>
+inline constexpr bool
+    are_shuffled_v<shuffled_keys<T, KeyDim, PageSize>, shuffled_values<T, ValueDim, PageSize>, PageSize> =
+        true;
+
 /// Elements from a dim to the next at one slot.
 template <class Layout>
 inline constexpr int dim_stride_v = Layout::offset(0, 1) - Layout::offset(0, 0);

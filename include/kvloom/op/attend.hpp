@@ -166,8 +166,8 @@ struct step_rules
 {
     float scale[Tile::lane_rows]; ///< above zero
     token_range seen[Tile::lane_rows];
-    token_range
-        present; ///< the tokens whose values are numbers; those of others count as zeros, whatever memory holds
+    /// The tokens whose values are numbers; those of others count as zeros, whatever memory holds.
+    token_range present;
 };
 
 /// Products that are scores as they are, and probabilities that meet values as they are.
@@ -184,8 +184,8 @@ struct as_computed
 /// factor of that token's value.
 ///
 /// The reference of the softmax lags: it moves only if a score has passed it by more than 2^8, and then for all rows of
-/// the wave. Collective; every lane of the wave calls, with the same `fresh` and `all`. @cost rows * tokens * (KeyDim + ValueDim) products, an
-/// exponential a score
+/// the wave. Collective; every lane of the wave calls, with the same `fresh` and `all`.
+/// @cost rows * tokens * (KeyDim + ValueDim) products, an exponential a score
 template <class Tile, class Wave, class Step, int KeyDim, int ValueDim, class Change, class Weigh>
 KVLOOM_FN void attend(Wave wave, Step& step, query_fragment<Tile, KeyDim> const& query, bool fresh, bool all,
                       step_rules<Tile> const& rules, Change const& change, Weigh const& weigh,

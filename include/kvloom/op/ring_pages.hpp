@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kvloom/layout/view.hpp"
-#include "kvloom/op/register_pages.hpp"
+#include "kvloom/op/page_stream.hpp"
 #include "kvloom/op/token_order.hpp"
 
 namespace kvloom {
@@ -106,15 +106,12 @@ class ring_pages
     using copies = typename Wave::copies;
     using vector = vec<u32, 4>;
 
-    static_assert(!Tile::keys_first, "ring_pages: for units whose A holds what C holds");
-    static_assert(
-        is_same_v<KeyLayout,
-                  shuffled_keys<stored, KeyLayout::dim,
-                                16>> && is_same_v<ValueLayout, shuffled_values<stored, ValueLayout::dim, 16>>,
-        "ring_pages: for SHUFFLE pages of 16 tokens");
-
 public:
     using order = matrix_order<stored, KeyLayout::dim>;
+
+    static_assert(!Tile::keys_first, "ring_pages: for units whose A holds what C holds");
+    static_assert(are_shuffled_v<KeyLayout, ValueLayout, order::page>,
+                  "ring_pages: for SHUFFLE pages of 16 tokens");
 
     static constexpr int groups      = order::groups;
     static constexpr int key_slices  = sizeof(stored) == 2 ? 1 : 2;

@@ -113,5 +113,27 @@ KVLOOM_FN softmax_partial<Dims> merge(softmax_partial<Dims> const& a, softmax_pa
     return both;
 }
 
+/// The output of a finished softmax times `scale`; zeros where no score has entered.
+template <int Dims>
+KVLOOM_FN vec<float, Dims> normalise(softmax_partial<Dims> const& all, float scale)
+{
+    bool const empty = all.sum == 0.0F;
+    float const by   = empty ? 0.0F : multiply(divide(1.0F, all.sum), scale);
+    vec<float, Dims> out;
+    KVLOOM_UNROLL
+    for (int i = 0; i < Dims; ++i) {
+        out[i] = empty ? 0.0F : multiply(all.out[i], by);
+    }
+    return out;
+}
+
+/// The logarithm of the sum of exponentials of all scores, natural or to base 2; -infinity where none has entered.
+template <bool Natural, int Dims>
+KVLOOM_FN float log_sum(softmax_partial<Dims> const& all)
+{
+    float const base2 = approximate_log2(all.sum) + all.top;
+    return all.sum == 0.0F ? -__builtin_huge_valf() : base2 * (Natural ? natural_of_2 : 1.0F);
+}
+
 } // namespace v0
 } // namespace kvloom

@@ -14,8 +14,6 @@ namespace cuda {
 /// were announced for it; phases have parities 0, 1, 0, ...
 struct bulk_copies
 {
-    static constexpr bool available = true;
-
     KVLOOM_DEVICE static u32 address(void const* shared) { return u32(__cvta_generic_to_shared(shared)); }
 
     /// One thread, then publish(), then a barrier of the block.
