@@ -54,6 +54,7 @@
 #include "kvloom/op/insert_values.hpp"
 #include "kvloom/op/iterate.hpp"
 #include "kvloom/op/memory.hpp"
+#include "kvloom/op/page_stream.hpp"
 #include "kvloom/op/quantise.hpp"
 #include "kvloom/op/query.hpp"
 #include "kvloom/op/read_row.hpp"

@@ -88,11 +88,13 @@ inline oracle::attention_rounding rounding_of(decode_scene const& s, bool const 
 {
     using scalar_model::dtype;
     oracle::attention_rounding r;
-    bool const half = s.shape.operand == dtype::fp16;
-    r.probability   = std::ldexp(1.0, half ? -11 : -8);
-    r.least         = half ? std::ldexp(1.0, -25) : 0.0;
-    r.query         = s.shape.query == dtype::fp16 && !half ? std::ldexp(1.0, -8) : 0.0;
-    r.logit         = changed ? 1e-5 : 0.0;
+    bool const half  = s.shape.operand == dtype::fp16;
+    bool const eight = scalar_model::size_of(s.shape.operand) == 1;
+    r.probability    = std::ldexp(1.0, half ? -11 : eight ? -4 : -8);
+    r.least          = half ? std::ldexp(1.0, -25) : eight ? std::ldexp(1.0, -17) : 0.0;
+    r.query = eight ? std::ldexp(1.0, -4) : s.shape.query == dtype::fp16 && !half ? std::ldexp(1.0, -8) : 0.0;
+    r.query_least = eight ? std::ldexp(1.0, -16) : 0.0;
+    r.logit       = changed ? 1e-5 : 0.0;
     return r;
 }
 

@@ -34,6 +34,7 @@ struct attention_rounding
     double probability = 0.0; // relative, at most: half a step at 1 of the type that probabilities have
     double least       = 0.0; // absolute: half of that type's smallest step
     double query       = 0.0; // relative, of the query's elements
+    double query_least = 0.0; // absolute, of the query's elements, as a part of the largest
     double logit       = 0.0; // absolute, of a logit that a functor has changed
 };
 
@@ -77,20 +78,26 @@ std::vector<seen_token> score_tokens(context const& c, std::vector<double> const
 {
     std::vector<seen_token> tokens;
     double const step = std::ldexp(1.0, -24);
+    double largest    = 0.0;
+    for (double const element : query) {
+        largest = std::max(largest, std::fabs(element));
+    }
     for (std::int64_t i = std::max<std::int64_t>(rule.first, 0); i < rule.last; ++i) {
         if (c.present[static_cast<std::size_t>(i)] == 0) {
             continue;
         }
         float const* const key = &c.keys[static_cast<std::size_t>(i * c.key_dim)];
-        double product = 0.0, size = 0.0;
+        double product = 0.0, size = 0.0, key_size = 0.0;
         for (int d = 0; d < c.key_dim; ++d) {
             double const one = query[static_cast<std::size_t>(d)] * static_cast<double>(key[d]);
             product += one;
             size += std::fabs(one);
+            key_size += std::fabs(static_cast<double>(key[d]));
         }
         double const by    = rule.scale * c.key_scales[static_cast<std::size_t>(i)];
         double const score = logit(by * product, i);
         double const drift = by * size * (rounding.query + (c.key_dim + 16) * step)
+                             + by * key_size * largest * rounding.query_least
                              + 4.0 * step * (std::fabs(by * product) + std::fabs(score)) + rounding.logit
                              + 16.0 * step;
         tokens.push_back({i, score, drift});
@@ -131,7 +138,7 @@ attention_row attend(context const& c, std::vector<double> const& query, attenti
     for (auto const& token : tokens) {
         double const weight     = std::exp(token.score - top) / sum;
         double const scale      = c.value_scales[static_cast<std::size_t>(token.at)];
-        double const rest       = rounding.probability + token.drift + drift + additions;
+        double const rest       = rounding.probability + std::expm1(token.drift + drift) + additions;
         double const mean       = rounding.probability * detail::mean_of_half_step;
         float const* const from = &c.values[static_cast<std::size_t>(token.at * c.value_dim)];
         for (std::size_t d = 0; d < width; ++d) {

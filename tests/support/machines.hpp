@@ -34,6 +34,17 @@ void on_every_machine(Body&& body)
 #endif
 }
 
+/// The same, and on the host for machines that differ in their matrix units alone: CDNA4, and RDNA without any.
+template <class Body>
+void on_every_matrix_machine(Body&& body)
+{
+    on_every_machine(body);
+#if KVLOOM_TEST_BACKEND_HOST
+    body("host, waves of 64 with CDNA4's units", kvloom::host::stream<kvloom::host::cdna4>{});
+    body("host, waves of 32 without units", kvloom::host::stream<kvloom::host::rdna>{});
+#endif
+}
+
 /// What a status says, in words; empty for success.
 inline std::string text_of(kvloom::status const s)
 {

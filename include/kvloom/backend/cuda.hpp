@@ -62,7 +62,9 @@ struct stream
 {
     static constexpr bool has_transpose = cuda::wave::has_transpose;
     static constexpr int wave_size      = cuda::wave::size;
-    static constexpr bool has_copies    = true; ///< of whole spans to shared memory, as rings of pages need
+    static constexpr bool may_be_narrow =
+        false; ///< whether waves of some of its machines have half as many lanes
+    static constexpr bool has_copies = true; ///< of whole spans to shared memory, as rings of pages need
 
     cudaStream_t handle = nullptr;
     /// Let kernels whose bounds say `dependent` start before their predecessor has finished, up to dependency().

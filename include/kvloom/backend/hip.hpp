@@ -47,8 +47,10 @@ __global__ void __launch_bounds__(Kernel::bounds.threads, Kernel::bounds.waves_a
 struct stream
 {
     static constexpr bool has_transpose = hip::wave::has_transpose;
-    static constexpr int wave_size      = 64;    ///< of the machines with matrix units that kvloom knows
-    static constexpr bool has_copies    = false; ///< of whole spans to shared memory, as rings of pages need
+    static constexpr int wave_size      = 64; ///< of the machines with matrix units that kvloom knows
+    static constexpr bool may_be_narrow =
+        true; ///< whether waves of some of its machines have half as many lanes
+    static constexpr bool has_copies = false; ///< of whole spans to shared memory, as rings of pages need
 
     hipStream_t handle = nullptr;
 };

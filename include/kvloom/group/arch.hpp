@@ -7,11 +7,30 @@
 namespace kvloom {
 inline namespace v0 {
 
-/// A machine: the CPU models of a CDNA wave and of an NVIDIA warp, AMD processors, NVIDIA architectures.
+/// A machine: the CPU models of a CDNA wave, of one whose matrix units are CDNA4's, of an RDNA wave, and of an NVIDIA
+/// warp; AMD processors; NVIDIA architectures.
 ///
 /// Tuning is a constexpr function of it: the host calls it with the id found at run time, a kernel with its
 /// own.
-enum class arch_id { host_cdna, host_warp32, gfx90a, gfx942, gfx950, gfx11, gfx12, sm_80, sm_90 };
+enum class arch_id {
+    host_cdna,
+    host_cdna4,
+    host_rdna,
+    host_warp32,
+    gfx90a,
+    gfx942,
+    gfx950,
+    gfx11,
+    gfx12,
+    sm_80,
+    sm_90
+};
+
+/// Whether the waves of an AMD processor have 32 lanes.
+KVLOOM_FN constexpr bool is_narrow(arch_id arch)
+{
+    return arch == arch_id::gfx11 || arch == arch_id::gfx12;
+}
 
 } // namespace v0
 } // namespace kvloom

@@ -59,7 +59,8 @@ KVLOOM_FN typename decode_types<Problem>::source source_of(Wave wave, decode_wor
 
 } // namespace detail
 
-/// The kernel for machines whose loads are operands as they arrive: all waves compute, and fold together.
+/// The kernel for machines whose loads are operands as they arrive: all waves compute, and fold together. Where waves
+/// have another number of lanes it is empty: one program may hold code for both kinds.
 template <class Problem, int Rows, int Lanes>
 struct decode_through_registers
 {
@@ -75,6 +76,15 @@ struct decode_through_registers
 
     template <class Block>
     KVLOOM_FN void operator()(Block const& block, detail::decode_work<Problem> const& work) const
+    {
+        if constexpr (Block::wave_type::size == Lanes) {
+            attend_segments(block, work);
+        }
+    }
+
+private:
+    template <class Block>
+    KVLOOM_FN static void attend_segments(Block const& block, detail::decode_work<Problem> const& work)
     {
         using team_type = detail::block_team<Block>;
         auto const wave = block.wave();
@@ -96,15 +106,14 @@ struct decode_through_registers
         }
     }
 
-private:
     template <class Team, class Fold>
     KVLOOM_FN static void attend_segment(Team const& team, detail::decode_work<Problem> const& work,
                                          detail::decode_segment const& segment, Fold& fold, shared& memory)
     {
         using types     = decode_types<Problem>;
         using wave_type = typename Team::wave_type;
-        using order     = vector_order<typename types::stored, types::key_dim>;
         using rows_type = typename shape::template rows<wave_type>;
+        using order     = vector_order<typename types::stored, types::key_dim, rows_type::tile::per_lane>;
         using stream    = register_pages<typename rows_type::tile, wave_type, step_path<order::tokens>,
                                       typename types::source>;
 
@@ -138,7 +147,8 @@ struct decode_through_rings
 
     using shape = detail::decode_shape<Problem, Rows, waves, lanes>;
     using types = decode_types<Problem>;
-    using order = matrix_order<typename types::stored, types::key_dim>;
+    using order = matrix_order<typename types::stored, types::key_dim,
+                               detail::depth_of_lane<mma_16x8<typename types::operand>>>;
 
     static constexpr launch_bounds bounds = {shape::threads + 2 * lanes, 2, 1, true};
 
@@ -146,12 +156,12 @@ struct decode_through_rings
     static constexpr int key_bytes   = order::tokens * types::key_dim * int(sizeof(typename types::stored));
     static constexpr int value_bytes = order::tokens * types::value_dim * int(sizeof(typename types::stored));
     static constexpr int stage_bytes =
-        key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::groups + 1) * int(sizeof(int));
+        key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::pages + 1) * int(sizeof(int));
     static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - 64;
     static constexpr int stages     = most_bytes / (shape::token_waves * stage_bytes);
     static_assert(stages >= 2, "decode_through_rings: the head sizes leave no room for two stages");
 
-    using rings = page_rings<shape::token_waves, stages, order::groups, key_bytes, value_bytes>;
+    using rings = page_rings<shape::token_waves, stages, order::pages, key_bytes, value_bytes>;
 
     struct shared
     {
@@ -205,7 +215,7 @@ private:
     KVLOOM_FN static void copy_segments(Wave wave, detail::decode_work<Problem> const& work, Walk& walk,
                                         rings& ring)
     {
-        ring_writer<Wave, rings, step_path<order::tokens>, typename types::source> writer(wave, ring);
+        ring_writer<Wave, rings, step_path<order::tokens>, typename types::source, order> writer(wave, ring);
         while (!walk.done()) {
             auto const segment = walk.take();
             writer.copy(detail::source_of(wave, work, segment), [&](int stream) {

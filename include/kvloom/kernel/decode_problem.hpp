@@ -103,6 +103,25 @@ struct alibi
     }
 };
 
+/// In which type the matrix units multiply. A 16-bit cache is always multiplied in its own.
+namespace operands {
+
+/// K and V exactly as the cache holds them: fp8 widened to fp16, with query rows lifted into its range (load_query), or
+/// to bf16 where each token has a scale of V, since probabilities times scales need its range.
+struct exact
+{};
+
+/// fp8 widened to the query's type, which is exact too: query rows enter as they are, probabilities are rounded to it.
+struct of_query
+{};
+
+/// fp8 as it stands: query rows, lifted, and probabilities are rounded to the cache's type, four significant bits. For
+/// machines whose units take that type: gfx942 e4m3_fnuz, gfx950 and NVIDIA from compute capability 8.9 on e4m3.
+struct of_cache
+{};
+
+} // namespace operands
+
 /// How partial results of a sequence become one.
 namespace fold {
 
@@ -155,6 +174,7 @@ struct decode_problem
     using lse            = no_lse;           ///< no_lse, natural_lse, base2_lse
     using key_scale      = no_scale;         ///< no_scale, cache_scale, head_scale, scale_view
     using value_scale    = no_scale;
+    using multiplied     = operands::exact;   ///< operands::exact, operands::of_query, operands::of_cache
     using folding        = fold::canonical;   ///< fold::canonical, fold::free
     using merge_strategy = merging::parallel; ///< merging::parallel, merging::last_arriver
 
@@ -176,11 +196,14 @@ struct decode_types
     using table        = typename Problem::table;
     using source       = page_source<key_view, value_view, typename table::run_type>;
 
-    /// What the matrix unit multiplies: a 16-bit cache in its own type; fp8 widened to fp16, which holds it exactly, or to
-    /// bf16, which does too and has the range for probabilities times scales of each token.
+    static constexpr bool token_scaled = is_same_v<typename Problem::value_scale, scale_view>;
+
+    /// What the matrix unit multiplies.
     using operand =
-        conditional_t<sizeof(stored) == 2, stored,
-                      conditional_t<is_same_v<typename Problem::value_scale, scale_view>, bf16, fp16>>;
+        conditional_t<sizeof(stored) == 2 || is_same_v<typename Problem::multiplied, operands::of_cache>,
+                      stored,
+                      conditional_t<is_same_v<typename Problem::multiplied, operands::of_query>, query,
+                                    conditional_t<token_scaled, bf16, fp16>>>;
 
     static constexpr int key_dim   = key_layout::dim;
     static constexpr int value_dim = value_layout::dim;
@@ -201,6 +224,14 @@ struct decode_types
                   "paged_decode: query rows hold bf16 or fp16");
     static_assert(is_same_v<output, bf16> || is_same_v<output, fp16> || is_same_v<output, float>,
                   "paged_decode: output rows hold bf16, fp16 or float");
+    static_assert(
+        is_same_v<
+            typename Problem::multiplied,
+            operands::
+                exact> || is_same_v<typename Problem::multiplied, operands::of_query> || is_same_v<typename Problem::multiplied, operands::of_cache>,
+        "paged_decode: multiplied is operands::exact, operands::of_query or operands::of_cache");
+    static_assert(!token_scaled || sizeof(stored) == 2 || is_same_v<operand, bf16>,
+                  "paged_decode: probabilities times a scale of each token need operands of bf16");
     static_assert(is_index_v<typename Problem::length>,
                   "paged_decode: lengths are signed integers of 32 or 64 bits");
     static_assert(

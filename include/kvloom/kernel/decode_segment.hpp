@@ -179,8 +179,8 @@ public:
     {
         if constexpr (scaled_keys || scaled_values) {
             KVLOOM_UNROLL
-            for (int i = 0; i < 4 * Order::groups; ++i) {
-                int const token  = Order::token(i / 4, group, i % 4);
+            for (int i = 0; i < Order::tokens / 4; ++i) {
+                int const token  = token_of(i);
                 auto const place = pages.place_of(token);
                 bool const there = place.valid && position + token >= segment.extent.seen
                                    && position + token < segment.extent.length;
@@ -197,7 +197,7 @@ public:
             power = multiply(power, key[i]);
         }
         if constexpr (Problem::logits::changes) {
-            power = rows.change(r, position + Order::token(i / 4, group, i % 4), power);
+            power = rows.change(r, position + token_of(i), power);
         }
         return power;
     }
@@ -209,11 +209,16 @@ public:
     }
 
 private:
+    KVLOOM_FN int token_of(int i) const
+    {
+        return Order::token(i / Order::per_lane, group, i % Order::per_lane);
+    }
+
     Rows const& rows;
     int position;
     int group;
-    float key[scaled_keys || scaled_values ? 4 * Order::groups : 1];
-    float value[scaled_keys || scaled_values ? 4 * Order::groups : 1];
+    float key[scaled_keys || scaled_values ? Order::tokens / 4 : 1];
+    float value[scaled_keys || scaled_values ? Order::tokens / 4 : 1];
 };
 
 /// The path of a wave through a segment; each of `token_waves` waves takes as many tokens of a node.

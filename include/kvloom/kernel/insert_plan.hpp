@@ -32,8 +32,8 @@ enum class insert_shape { long_wide, long_narrow, short_rows };
 KVLOOM_FN constexpr insert_tuning insert_tuning_for(arch_id arch, insert_shape shape)
 {
     insert_tuning tuning;
-    bool const quad_rows = arch == arch_id::host_cdna || arch == arch_id::gfx90a || arch == arch_id::gfx942
-                           || arch == arch_id::gfx950;
+    bool const quad_rows = arch == arch_id::host_cdna || arch == arch_id::host_cdna4
+                           || arch == arch_id::gfx90a || arch == arch_id::gfx942 || arch == arch_id::gfx950;
     if (quad_rows) {
         tuning.wave    = 64;
         tuning.batches = 4;

@@ -145,8 +145,19 @@ private:
                                             work.sizes.blocks);
             }
         }
-        return detail::start_kernel(stream, decode_through_registers<Problem, Rows, Stream::wave_size>{},
-                                    work, work.sizes.blocks);
+        if constexpr (Stream::may_be_narrow) {
+            if (is_narrow(arch_of(stream))) {
+                return through_registers<Rows, Stream::wave_size / 2>(stream, work);
+            }
+        }
+        return through_registers<Rows, Stream::wave_size>(stream, work);
+    }
+
+    template <int Rows, int Lanes, class Stream>
+    static status through_registers(Stream const& stream, detail::decode_work<Problem> const& work)
+    {
+        using kernel = decode_through_registers<Problem, Rows, Lanes>;
+        return detail::start_kernel(stream, kernel{}, work, work.sizes.blocks);
     }
 
     template <int Value>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention on a matrix unit: 16 query rows against groups of 16 tokens, scores that are the operand of the second
-// product as they lie.
+// Attention on a matrix unit: 16 query rows against groups of tokens, scores that are the operand of the second product
+// as they lie.
 #pragma once
 
 #include "kvloom/matrix/multiply_add.hpp"
@@ -10,14 +10,28 @@ inline namespace v0 {
 
 namespace detail {
 
-/// Whether a lane holds the same elements in C as in B: then scores are computed as S^T = K Q^T.
+/// Elements of a row or column that a lane hands to one product.
 template <class Unit>
-KVLOOM_FN constexpr bool c_equals_b()
+inline constexpr int depth_of_lane = Unit::k / 4;
+
+/// Whether the columns that a lane holds in C are those that it holds in B, as many elements of each once products
+/// side by side have filled B's depth: then scores are computed as S^T = K Q^T.
+template <class Unit>
+KVLOOM_FN constexpr bool c_fills_b()
 {
+    constexpr int elements = Unit::b_words * word_size<typename Unit::element>;
+    if (elements != depth_of_lane<Unit> || elements != Unit::c_numbers * (Unit::k / Unit::m)) {
+        return false;
+    }
     for (int lane = 0; lane < Unit::lanes; ++lane) {
+        int const group = Unit::b(lane, 0).row / elements;
+        for (int e = 0; e < elements; ++e) {
+            if (!(Unit::b(lane, e) == matrix_coord{group * elements + e, Unit::b(lane, 0).column})) {
+                return false;
+            }
+        }
         for (int e = 0; e < Unit::c_numbers; ++e) {
-            if (Unit::b_words * word_size<typename Unit::element> != Unit::c_numbers
-                || !(Unit::c(lane, e) == Unit::b(lane, e))) {
+            if (!(Unit::c(lane, e) == matrix_coord{group * Unit::c_numbers + e, Unit::b(lane, 0).column})) {
                 return false;
             }
         }
@@ -25,18 +39,26 @@ KVLOOM_FN constexpr bool c_equals_b()
     return true;
 }
 
-/// Whether two products side by side fill A with the elements that a lane holds in C: then scores are S = Q K^T.
+/// Whether the rows that a lane holds in C are the two that it holds in A, as many elements of each once products side
+/// by side have filled A's depth: then scores are S = Q K^T.
 template <class Unit>
-KVLOOM_FN constexpr bool c_equals_a()
+KVLOOM_FN constexpr bool c_fills_a()
 {
+    constexpr int word = word_size<typename Unit::element>;
+    constexpr int all  = Unit::a_words * word;
+    if (all != 2 * depth_of_lane<Unit> || all != Unit::c_numbers * (Unit::k / Unit::n)) {
+        return false;
+    }
     for (int lane = 0; lane < Unit::lanes; ++lane) {
-        for (int e = 0; e < 2 * Unit::c_numbers; ++e) {
-            if (Unit::a_words * word_size<typename Unit::element> != 2 * Unit::c_numbers) {
+        int const group = Unit::a(lane, 0).column / word;
+        for (int e = 0; e < all; ++e) {
+            int const row = Unit::a(lane, e / word % 2 * word).row;
+            if (!(Unit::a(lane, e) == matrix_coord{row, (e / word / 2 * 4 + group) * word + e % word})) {
                 return false;
             }
-            auto at = Unit::c(lane, e % Unit::c_numbers);
-            at.column += e / Unit::c_numbers * Unit::n;
-            if (!(at == Unit::a(lane, e))) {
+        }
+        for (int e = 0; e < Unit::c_numbers; ++e) {
+            if (!(Unit::c(lane, e) == matrix_coord{Unit::a(lane, e / 2 * word).row, 2 * group + e % 2})) {
                 return false;
             }
         }
@@ -48,9 +70,9 @@ KVLOOM_FN constexpr bool c_equals_a()
 
 /// Which lane holds what of the two products of attention.
 ///
-/// Four lanes, the groups 0 to 3, share a query row; of each 16 tokens a lane holds the scores of four, and of each 16
-/// dims of a key or query the four that it hands to one product. Which four tokens or dims these are is for the loader
-/// to say (op/token_order.hpp): the products do not care as long as both operands agree.
+/// Four lanes, the groups 0 to 3, share a query row; of each `depth` tokens a lane holds the scores of a quarter, and of
+/// each `depth` dims of a key or query the quarter that it hands to one product. Which tokens or dims these are is for the
+/// loader to say (op/token_order.hpp): the products do not care as long as both operands agree.
 ///
 /// Rows: 16, or 8 where the unit's rows 8 to 15 would be empty: a lane of a unit that has two rows then leaves its second
 /// one out, half the exponentials.
@@ -58,9 +80,10 @@ template <class Unit, int Rows = 16>
 struct attention_tile
 {
     static_assert(Rows == 8 || Rows == 16, "attention_tile: there must be 8 or 16 rows");
-    static_assert(Unit::k == 16, "attention_tile: the unit must multiply 16 neighbours at once");
+    static_assert(Unit::k == 16 || Unit::k == 32,
+                  "attention_tile: the unit must multiply 16 or 32 neighbours at once");
     static_assert(
-        detail::c_equals_b<Unit>() || detail::c_equals_a<Unit>(),
+        detail::c_fills_b<Unit>() || detail::c_fills_a<Unit>(),
         "attention_tile: neither operand of the unit lies as its result does, so scores would have to "
         "cross lanes");
 
@@ -68,17 +91,20 @@ struct attention_tile
     using element = typename Unit::element;
 
     /// Keys are A and values are A (S^T = K Q^T, O^T = V^T P^T); otherwise they are B.
-    static constexpr bool keys_first = detail::c_equals_b<Unit>();
+    static constexpr bool keys_first = detail::c_fills_b<Unit>();
 
     static constexpr int rows        = Rows;                            ///< query rows
     static constexpr int unit_rows   = keys_first ? 1 : 2;              ///< that the unit has of a lane
     static constexpr int lane_rows   = keys_first || Rows == 8 ? 1 : 2; ///< of which so many count
+    static constexpr int depth       = Unit::k;   ///< tokens, or dims, that a product sums over
+    static constexpr int per_lane    = depth / 4; ///< of which a lane holds so many
+    static constexpr int words       = per_lane / word_size<element>; ///< of 32 bits, for as many elements
     static constexpr int width       = keys_first ? 16 : 8; ///< tokens, or dims, of one key or value operand
-    static constexpr int score_tiles = 16 / width;          ///< key operands for 16 tokens
+    static constexpr int score_tiles = depth / width;       ///< key operands for `depth` tokens
     static constexpr int run         = keys_first ? 4 : 2;  ///< neighbouring dims in a lane's sums
 
-    using operand     = vec<u32, 2>;             ///< of keys or values: four elements
-    using row_operand = vec<u32, 2 * unit_rows>; ///< of queries or probabilities: four elements a row
+    using operand     = vec<u32, words>;             ///< of keys or values: `per_lane` elements
+    using row_operand = vec<u32, words * unit_rows>; ///< of queries or probabilities: as many of each row
     using sums        = accumulator<Unit>;
 
     /// The lane's group among the four that share its rows.
@@ -90,11 +116,14 @@ struct attention_tile
     /// Row r, of the lane's own.
     KVLOOM_FN static constexpr int row(int lane, int r) { return index(lane) + 8 * r; }
 
-    /// Of a sum's element e: whether it counts, the lane's own row, and the number of the token (of four, in score tile
-    /// `tile`).
+    /// Of a sum's element e: whether it counts, the lane's own row, and the number of the token (of the lane's `per_lane`,
+    /// in score tile `tile`).
     KVLOOM_FN static constexpr bool counts(int e) { return keys_first || e / 2 < lane_rows; }
     KVLOOM_FN static constexpr int own_row(int e) { return keys_first ? 0 : e / 2; }
-    KVLOOM_FN static constexpr int own_token(int tile, int e) { return keys_first ? e : 2 * tile + e % 2; }
+    KVLOOM_FN static constexpr int own_token(int tile, int e)
+    {
+        return keys_first ? 4 * tile + e : 2 * tile + e % 2;
+    }
 
     /// Of an output sum's element e: the dim in its `width` dims.
     KVLOOM_FN static constexpr int own_dim(int lane, int e)
@@ -103,11 +132,11 @@ struct attention_tile
     }
 
     /// The token at index `at` of score tile `tile`: the group of the lane that will hold its scores, and which of that
-    /// lane's four it is.
+    /// lane's it is.
     KVLOOM_FN static constexpr int group_of(int at) { return keys_first ? at / 4 : at / 2; }
     KVLOOM_FN static constexpr int number_of(int tile, int at)
     {
-        return keys_first ? at % 4 : 2 * tile + at % 2;
+        return keys_first ? 4 * tile + at % 4 : 2 * tile + at % 2;
     }
 
     /// Sums plus the product of keys (values) and queries (probabilities). Collective.
@@ -122,19 +151,19 @@ struct attention_tile
         }
     }
 
-    /// The operand of four numbers for each of the lane's rows.
-    KVLOOM_FN static row_operand pack(float const (&numbers)[lane_rows][4])
+    /// The operand of `per_lane` numbers for each of the lane's rows.
+    KVLOOM_FN static row_operand pack(float const (&numbers)[lane_rows][per_lane])
     {
-        row_operand words = {};
+        row_operand packed = {};
         KVLOOM_UNROLL
-        for (int half = 0; half < 2; ++half) {
+        for (int w = 0; w < words; ++w) {
             KVLOOM_UNROLL
             for (int r = 0; r < lane_rows; ++r) {
-                words[half * unit_rows + r] =
-                    narrow_pair<element>(numbers[r][2 * half], numbers[r][2 * half + 1]);
+                packed[w * unit_rows + r] =
+                    detail::narrow_to_word<element, saturate>(numbers[r] + w * word_size<element>);
             }
         }
-        return words;
+        return packed;
     }
 };
 

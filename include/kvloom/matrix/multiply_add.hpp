@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The product of a matrix unit: one instruction on a GPU, on the host one body driven by the unit's maps.
+// The product of a matrix unit: one instruction on a GPU, on the host one body driven by the unit's maps; or vector
+// instructions that do the same.
 #pragma once
 
 #include "kvloom/matrix/unit.hpp"
@@ -53,6 +54,61 @@ KVLOOM_FN void multiply_by_maps(lane_operands<Unit>* const* lanes)
             lanes[lane]->c[e] = float(sum);
         }
     }
+}
+
+template <class Unit>
+inline constexpr bool is_dot_v = false;
+template <class T>
+inline constexpr bool is_dot_v<dot_16x8<T>> = true;
+
+/// Two products of neighbours, added to a sum.
+template <class T>
+KVLOOM_FN float add_products(u32 a, u32 b, float sum)
+{
+    auto const x = widen_pair<T>(a);
+    auto const y = widen_pair<T>(b);
+    return fma(x.high, y.high, fma(x.low, y.low, sum));
+}
+
+/// What lane ^ Mask and the columns' lanes hold of a quarter of the depth. Four lanes share the rows of A, so its words
+/// come by steps within four lanes; those of B from anywhere.
+template <class Unit, int Mask, class Wave>
+KVLOOM_FN accumulator<Unit> add_quarter(Wave wave, a_operand<Unit> const& a, b_operand<Unit> const& b,
+                                        accumulator<Unit> c, site at)
+{
+    using element   = typename Unit::element;
+    int const group = wave.lane() % 4;
+    KVLOOM_UNROLL
+    for (int half = 0; half < 2; ++half) {
+        u32 rows[2];
+        KVLOOM_UNROLL
+        for (int r = 0; r < 2; ++r) {
+            u32 const own = a[2 * half + r];
+            if constexpr (Mask == 0) {
+                rows[r] = own;
+            } else {
+                rows[r] = wave.template exchange<Mask>(own, at);
+            }
+        }
+        KVLOOM_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            u32 const column = wave.shuffle(b[half], 4 * (2 * group + i) + (group ^ Mask), at);
+            c[i]             = add_products<element>(rows[0], column, c[i]);
+            c[2 + i]         = add_products<element>(rows[1], column, c[2 + i]);
+        }
+    }
+    return c;
+}
+
+/// The product of a dot unit. @cost 12 steps within four lanes, 16 shuffles, 128 multiplications
+template <class Unit, class Wave>
+KVLOOM_FN accumulator<Unit> product_by_dots(Wave wave, a_operand<Unit> const& a, b_operand<Unit> const& b,
+                                            accumulator<Unit> c, site at)
+{
+    c = add_quarter<Unit, 0>(wave, a, b, c, at);
+    c = add_quarter<Unit, 1>(wave, a, b, c, at);
+    c = add_quarter<Unit, 2>(wave, a, b, c, at);
+    return add_quarter<Unit, 3>(wave, a, b, c, at);
 }
 
 #if KVLOOM_ON_AMD
@@ -161,13 +217,15 @@ KVLOOM_DEVICE accumulator<Unit> native_product(a_operand<Unit> a, b_operand<Unit
 /// A * B + C. Products are exact; the order in which a machine adds them is its own, so results agree within a bound
 /// and not bit for bit. Subnormal operands may count as zero (gfx90a).
 ///
-/// Collective: every lane of the wave calls, in uniform control flow. @cost one instruction
+/// Collective: every lane of the wave calls, in uniform control flow. @cost one instruction, but for dot units
 template <class Unit, class Wave>
 KVLOOM_FN accumulator<Unit> multiply_add(Wave wave, a_operand<Unit> a, b_operand<Unit> b, accumulator<Unit> c,
                                          site at = site::here())
 {
     static_assert(Unit::lanes == Wave::size, "multiply_add: the unit is not one of this machine");
-    if constexpr (Wave::is_model) {
+    if constexpr (detail::is_dot_v<Unit>) {
+        return detail::product_by_dots<Unit>(wave, a, b, c, at);
+    } else if constexpr (Wave::is_model) {
         detail::lane_operands<Unit> mine{a, b, c};
         wave.together(&mine, &detail::multiply_by_maps<Unit>, at);
         return mine.c;

@@ -89,6 +89,13 @@ struct mma_16x8
     }
 };
 
+/// The same product by vector instructions, for machines without a matrix unit whose waves have 32 lanes: bf16 and fp16.
+template <class T>
+struct dot_16x8 : mma_16x8<T>
+{
+    static_assert(sizeof(T) == 2, "dot_16x8: operands are bf16 or fp16");
+};
+
 namespace detail {
 
 /// Four values of a lane that stay together. To HIP's compiler a struct of four is four variables, which it copies at the
@@ -122,11 +129,36 @@ using vector_words = detail::four_together<u32>::type;
 
 namespace detail {
 
-/// The unit for operands of T on a machine, of 16 products a lane group.
+/// The unit for operands of T on a machine: the deepest that it has, or vector instructions.
 template <arch_id Arch, class T>
 struct unit_of
 {
-    using type = mfma_16x16x16<T>;
+    using type = mfma_16x16<T, sizeof(T) == 1 ? 8 : 4>;
+};
+template <class T>
+struct unit_of<arch_id::gfx950, T>
+{
+    using type = mfma_16x16x32<T>;
+};
+template <class T>
+struct unit_of<arch_id::host_cdna4, T>
+{
+    using type = mfma_16x16x32<T>;
+};
+template <class T>
+struct unit_of<arch_id::gfx11, T>
+{
+    using type = dot_16x8<T>;
+};
+template <class T>
+struct unit_of<arch_id::gfx12, T>
+{
+    using type = dot_16x8<T>;
+};
+template <class T>
+struct unit_of<arch_id::host_rdna, T>
+{
+    using type = dot_16x8<T>;
 };
 template <class T>
 struct unit_of<arch_id::host_warp32, T>
@@ -146,7 +178,7 @@ struct unit_of<arch_id::sm_90, T>
 
 } // namespace detail
 
-/// The matrix unit that attention uses on a machine for operands of T (bf16 or fp16).
+/// The matrix unit that attention uses on a machine for operands of T.
 template <class Wave, class T>
 using matrix_unit_t = typename detail::unit_of<Wave::arch, T>::type;
 

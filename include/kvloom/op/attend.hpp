@@ -10,11 +10,11 @@ inline namespace v0 {
 
 namespace detail {
 
-/// Scores of a step: of each row of the lane, four tokens of each product.
+/// Scores of a step: of each row of the lane, its tokens of each product.
 template <class Tile, int Groups>
 struct score_fragment
 {
-    float of[Tile::lane_rows][Groups][4];
+    float of[Tile::lane_rows][Groups][Tile::per_lane];
 };
 
 /// Q K^T. Keys are asked for by bundles of dims.
@@ -24,7 +24,7 @@ KVLOOM_FN score_fragment<Tile, Step::groups> multiply_keys(Wave wave, Step& step
 {
     typename Tile::sums sums[Step::groups][Tile::score_tiles] = {};
     KVLOOM_UNROLL
-    for (int b = 0; b < Dim / 16 / Step::key_slices; ++b) {
+    for (int b = 0; b < Dim / Tile::depth / Step::key_slices; ++b) {
         auto const keys = step.keys(b);
         KVLOOM_UNROLL
         for (int i = 0; i < Step::key_slices; ++i) {
@@ -82,12 +82,12 @@ KVLOOM_FN void hide(Step const& step, int group, token_range const (&seen)[Tile:
                     score_fragment<Tile, Step::groups>& scores)
 {
     KVLOOM_UNROLL
-    for (int i = 0; i < 4 * Step::groups; ++i) {
-        int const token   = Step::token(i / 4, group, i % 4);
+    for (int i = 0; i < Tile::per_lane * Step::groups; ++i) {
+        int const token   = Step::token(i / Tile::per_lane, group, i % Tile::per_lane);
         bool const exists = step.has(token);
         KVLOOM_UNROLL
         for (int r = 0; r < Tile::lane_rows; ++r) {
-            float& score = scores.of[r][i / 4][i % 4];
+            float& score = scores.of[r][i / Tile::per_lane][i % Tile::per_lane];
             score        = exists && seen[r].holds(token) ? score : -__builtin_huge_valf();
         }
     }
@@ -104,15 +104,17 @@ KVLOOM_FN bool exponentials(score_fragment<Tile, Groups> const& scores, float co
     for (int r = 0; r < Tile::lane_rows; ++r) {
         sum[r] = 0.0F;
         KVLOOM_UNROLL
-        for (int i = 0; i < 4 * Groups; ++i) {
-            float const power                 = fma(scores.of[r][i / 4][i % 4], scale[r], -top[r]);
-            float const probability           = approximate_exp2(power);
-            most                              = larger(most, power);
-            probabilities.of[r][i / 4][i % 4] = probability;
+        for (int i = 0; i < Tile::per_lane * Groups; ++i) {
+            int const t               = i / Tile::per_lane;
+            int const e               = i % Tile::per_lane;
+            float const power         = fma(scores.of[r][t][e], scale[r], -top[r]);
+            float const probability   = approximate_exp2(power);
+            most                      = larger(most, power);
+            probabilities.of[r][t][e] = probability;
             sum[r] += probability;
         }
     }
-    return most > most_lag + headroom<typename Tile::element>;
+    return most > most_lag<typename Tile::element> + headroom<typename Tile::element>;
 }
 
 /// The largest score of each row that the lane holds.
@@ -124,8 +126,31 @@ KVLOOM_FN void find_largest(score_fragment<Tile, Groups> const& scores, float co
     for (int r = 0; r < Tile::lane_rows; ++r) {
         largest[r] = no_maximum;
         KVLOOM_UNROLL
-        for (int i = 0; i < 4 * Groups; ++i) {
-            largest[r] = larger(largest[r], multiply(scores.of[r][i / 4][i % 4], scale[r]));
+        for (int i = 0; i < Tile::per_lane * Groups; ++i) {
+            float const score = scores.of[r][i / Tile::per_lane][i % Tile::per_lane];
+            largest[r]        = larger(largest[r], multiply(score, scale[r]));
+        }
+    }
+}
+
+/// Of each four elements the last two before the first two, if `swapped`.
+template <class Tile>
+KVLOOM_FN void swap_pairs(bool swapped, typename Tile::row_operand& operand)
+{
+    KVLOOM_UNROLL
+    for (int r = 0; r < Tile::lane_rows; ++r) {
+        if constexpr (sizeof(typename Tile::element) == 1) {
+            KVLOOM_UNROLL
+            for (int w = 0; w < Tile::words; ++w) {
+                u32& word = operand[w * Tile::unit_rows + r];
+                word      = swapped ? word << 16 | word >> 16 : word;
+            }
+        } else {
+            static_assert(Tile::words == 2, "swap_pairs: four elements must be two words");
+            u32 const first              = operand[r];
+            u32 const second             = operand[Tile::unit_rows + r];
+            operand[r]                   = swapped ? second : first;
+            operand[Tile::unit_rows + r] = swapped ? first : second;
         }
     }
 }
@@ -137,23 +162,17 @@ KVLOOM_FN void weigh_and_pack(score_fragment<Tile, Step::groups> const& probabil
 {
     KVLOOM_UNROLL
     for (int t = 0; t < Step::groups; ++t) {
-        float numbers[Tile::lane_rows][4];
+        float numbers[Tile::lane_rows][Tile::per_lane];
         KVLOOM_UNROLL
         for (int r = 0; r < Tile::lane_rows; ++r) {
             KVLOOM_UNROLL
-            for (int e = 0; e < 4; ++e) {
-                numbers[r][e] = weigh(4 * t + e, probabilities.of[r][t][e]);
+            for (int e = 0; e < Tile::per_lane; ++e) {
+                numbers[r][e] = weigh(Tile::per_lane * t + e, probabilities.of[r][t][e]);
             }
         }
         operands[t] = Tile::pack(numbers);
         if constexpr (Step::swaps) { // values come in the order of their tokens
-            KVLOOM_UNROLL
-            for (int r = 0; r < Tile::lane_rows; ++r) {
-                u32 const first                  = operands[t][r];
-                u32 const second                 = operands[t][Tile::unit_rows + r];
-                operands[t][r]                   = group >= 2 ? second : first;
-                operands[t][Tile::unit_rows + r] = group >= 2 ? first : second;
-            }
+            swap_pairs<Tile>(group >= 2, operands[t]);
         }
     }
 }
@@ -183,8 +202,8 @@ struct as_computed
 /// gives the power of two that stands for a score of the lane's row r and token i of the step; `weigh(i, probability)` the
 /// factor of that token's value.
 ///
-/// The reference of the softmax lags: it moves only if a score has passed it by more than 2^8, and then for all rows of
-/// the wave. Collective; every lane of the wave calls, with the same `fresh` and `all`.
+/// The reference of the softmax lags: it moves only if a score has passed it by more than most_lag, and then for all rows
+/// of the wave. Collective; every lane of the wave calls, with the same `fresh` and `all`.
 /// @cost rows * tokens * (KeyDim + ValueDim) products, an exponential a score
 template <class Tile, class Wave, class Step, int KeyDim, int ValueDim, class Change, class Weigh>
 KVLOOM_FN void attend(Wave wave, Step& step, query_fragment<Tile, KeyDim> const& query, bool fresh, bool all,
@@ -199,8 +218,8 @@ KVLOOM_FN void attend(Wave wave, Step& step, query_fragment<Tile, KeyDim> const&
         scale[r] = rules.scale[r];
         if constexpr (Change::changes) {
             KVLOOM_UNROLL
-            for (int i = 0; i < 4 * Step::groups; ++i) {
-                float& score = scores.of[r][i / 4][i % 4];
+            for (int i = 0; i < Tile::per_lane * Step::groups; ++i) {
+                float& score = scores.of[r][i / Tile::per_lane][i % Tile::per_lane];
                 score        = change(r, i, multiply(score, scale[r]));
             }
             scale[r] = 1.0F;

@@ -49,7 +49,7 @@ class register_pages
                   "register_pages: keys and values must share their page size");
 
 public:
-    using order = vector_order<stored, key_dim>;
+    using order = vector_order<stored, key_dim, Tile::per_lane>;
 
     static_assert((page_size & (page_size - 1)) == 0, "register_pages: the page size must be a power of two");
 
@@ -132,8 +132,7 @@ public:
             for (int t = 0; t < groups; ++t) {
                 KVLOOM_UNROLL
                 for (int h = 0; h < Tile::score_tiles; ++h) {
-                    bundle.at[i][t][h] =
-                        detail::operand_of_vector<typename Tile::element, stored>(words[t][h], i);
+                    bundle.at[i][t][h] = detail::operand_of_vector<Tile, stored>(words[t][h], i);
                 }
             }
         }
@@ -151,7 +150,7 @@ public:
         detail::value_bundle<Tile, value_tiles, groups> bundle;
         KVLOOM_UNROLL
         for (int t = 0; t < groups; ++t) {
-            bundle.at[0][t] = detail::operand_of_vector<typename Tile::element, stored>(loaded, t);
+            bundle.at[0][t] = detail::operand_of_vector<Tile, stored>(loaded, t);
         }
         return bundle;
     }

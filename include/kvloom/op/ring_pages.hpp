@@ -11,33 +11,42 @@ namespace kvloom {
 inline namespace v0 {
 
 /// The order of operands that are read as matrices of 8 rows of 16 bytes from SHUFFLE pages of 16 tokens, on units whose
-/// A holds what C holds. A lane's word of a row is four bytes: two neighbours of 16 bits, or four of fp8.
+/// A holds what C holds. A lane's word of a row is four bytes: two neighbours of 16 bits, or four of fp8, of which a
+/// product over 16 takes the words of one page or vector, a product over 32 (PerLane 8, fp8 as it stands) those of two.
 ///
 /// Rows of keys are tokens. For fp8, rows that are read together lie two apart in the second half of a page, so that
-/// they fall into different banks; lane groups 2 and 3 then hold a product's tokens in the order 2, 3, 0, 1.
-template <class T, int Dim>
+/// they fall into different banks; lane groups 2 and 3 then hold each four tokens in the order 2, 3, 0, 1.
+template <class T, int Dim, int PerLane>
 struct matrix_order
 {
     static_assert(Dim % 32 == 0, "matrix_order: the head size must be a multiple of 32");
+    static_assert(PerLane == 4 || (PerLane == 8 && sizeof(T) == 1),
+                  "matrix_order: a lane must hold 4 elements of a product, or 8 of fp8");
 
-    static constexpr int page   = 16;
-    static constexpr int groups = sizeof(T) == 2 ? 2 : 4; ///< pages of a step: as many bytes of either type
-    static constexpr int tokens = page * groups;
-    static constexpr int run    = sizeof(T) == 2 ? 2 : 4; ///< neighbouring dims of a lane in a product
+    static constexpr int page     = 16;
+    static constexpr int pages    = sizeof(T) == 2 ? 2 : 4; ///< of a step: as many bytes of either type
+    static constexpr int tokens   = page * pages;
+    static constexpr int per_lane = PerLane;
+    static constexpr int each     = PerLane / 4;       ///< pages, or vectors of dims, to a product
+    static constexpr int groups   = pages / each;      ///< products over the tokens of a step
+    static constexpr int run = sizeof(T) == 2 ? 2 : 4; ///< neighbouring dims of a lane in a product, at least
 
     static constexpr bool swaps = sizeof(T) == 1;
 
-    /// Number `e` of the four tokens that lane group `group` holds of product `t`, from the step's first.
+    /// Number `e` of the tokens that lane group `group` holds of product `t`, from the step's first.
     KVLOOM_FN static constexpr int token(int t, int group, int e)
     {
-        return page * t
-               + (sizeof(T) == 2 ? e / 2 * 8 + 2 * group + e % 2 : 4 * group + (e ^ (group >= 2 ? 2 : 0)));
+        int const in_page = e % 4;
+        return page * (each * t + e / 4)
+               + (sizeof(T) == 2 ? in_page / 2 * 8 + 2 * group + in_page % 2
+                                 : 4 * group + (in_page ^ (group >= 2 ? 2 : 0)));
     }
 
-    /// Number `e` of the four dims that lane group `group` holds of product `j`.
+    /// Number `e` of the dims that lane group `group` holds of product `j`.
     KVLOOM_FN static constexpr int dim(int j, int group, int e)
     {
-        return sizeof(T) == 2 ? 16 * j + e / 2 * 8 + 2 * group + e % 2 : 16 * j + 4 * group + e;
+        return sizeof(T) == 2 ? 16 * j + e / 2 * 8 + 2 * group + e % 2
+                              : 16 * (each * j + e / 4) + 4 * group + e % 4;
     }
 
     /// The row of keys, in vectors of a span, that lane `lane` names for read `b`.
@@ -107,14 +116,14 @@ class ring_pages
     using vector = vec<u32, 4>;
 
 public:
-    using order = matrix_order<stored, KeyLayout::dim>;
+    using order = matrix_order<stored, KeyLayout::dim, Tile::per_lane>;
 
     static_assert(!Tile::keys_first, "ring_pages: for units whose A holds what C holds");
     static_assert(are_shuffled_v<KeyLayout, ValueLayout, order::page>,
                   "ring_pages: for SHUFFLE pages of 16 tokens");
 
     static constexpr int groups      = order::groups;
-    static constexpr int key_slices  = sizeof(stored) == 2 ? 1 : 2;
+    static constexpr int key_slices  = sizeof(stored) == 2 ? 1 : 2 / order::each; ///< of one read
     static constexpr int value_tiles = sizeof(stored) == 2 ? 2 : 4;
     static constexpr bool swaps      = order::swaps;
 
@@ -129,7 +138,7 @@ public:
         missing = rings.missing[stream][place.stage];
         if constexpr (Places) {
             KVLOOM_UNROLL
-            for (int p = 0; p < groups; ++p) {
+            for (int p = 0; p < order::pages; ++p) {
                 id[p] = rings.id[stream][place.stage][p];
             }
         }
@@ -144,7 +153,7 @@ public:
         static_assert(Places, "place_of: this stream keeps no page ids");
         int page = id[0];
         KVLOOM_UNROLL
-        for (int p = 1; p < groups; ++p) {
+        for (int p = 1; p < order::pages; ++p) {
             page = token / order::page == p ? id[p] : page;
         }
         return {page, token % order::page, has(token)};
@@ -155,17 +164,22 @@ public:
         detail::key_bundle<Tile, key_slices, groups> bundle;
         KVLOOM_UNROLL
         for (int t = 0; t < groups; ++t) {
-            auto const words =
-                copies::read_matrices(stage().keys + t * KeyLayout::elements * int(sizeof(stored))
-                                      + order::key_row(b, wave.lane()) * 16);
-            if constexpr (sizeof(stored) == 2) {
-                bundle.at[0][t][0] = {{words[0], words[1]}};
-                bundle.at[0][t][1] = {{words[2], words[3]}};
-            } else {
-                KVLOOM_UNROLL
-                for (int i = 0; i < 4; ++i) {
-                    bundle.at[i / 2][t][i % 2] =
-                        detail::operand_of_word<typename Tile::element, stored>(words[i]);
+            vec<u32, 4> words[order::each]; // by [slice][half of a page]
+            KVLOOM_UNROLL
+            for (int p = 0; p < order::each; ++p) {
+                words[p] = copies::read_matrices(stage().keys + (t * order::each + p) * key_bytes
+                                                 + order::key_row(b, wave.lane()) * 16);
+            }
+            KVLOOM_UNROLL
+            for (int h = 0; h < Tile::score_tiles; ++h) {
+                if constexpr (sizeof(stored) == 2) {
+                    bundle.at[0][t][h] = {{words[0][2 * h], words[0][2 * h + 1]}};
+                } else {
+                    KVLOOM_UNROLL
+                    for (int i = 0; i < key_slices; ++i) {
+                        bundle.at[i][t][h] = detail::make_operand<Tile, stored>(
+                            [&](int w) { return words[h / 2][2 * (i + w) + h % 2]; });
+                    }
                 }
             }
         }
@@ -199,16 +213,19 @@ public:
         detail::value_bundle<Tile, value_tiles, groups> bundle;
         KVLOOM_UNROLL
         for (int t = 0; t < groups; ++t) {
-            auto const words =
-                copies::read_matrices(stage().values + t * ValueLayout::elements * int(sizeof(stored))
-                                      + order::template value_row<ValueLayout::dim>(b, wave.lane()) * 16);
-            if constexpr (sizeof(stored) == 2) {
-                bundle.at[0][t] = {{words[0], words[1]}};
-                bundle.at[1][t] = {{words[2], words[3]}};
-            } else {
-                KVLOOM_UNROLL
-                for (int i = 0; i < 4; ++i) {
-                    bundle.at[i][t] = detail::operand_of_word<typename Tile::element, stored>(words[i]);
+            vec<u32, 4> words[order::each];
+            KVLOOM_UNROLL
+            for (int p = 0; p < order::each; ++p) {
+                words[p] =
+                    copies::read_matrices(stage().values + (t * order::each + p) * value_bytes
+                                          + order::template value_row<ValueLayout::dim>(b, wave.lane()) * 16);
+            }
+            KVLOOM_UNROLL
+            for (int i = 0; i < value_tiles; ++i) {
+                if constexpr (sizeof(stored) == 2) {
+                    bundle.at[i][t] = {{words[0][2 * i], words[0][2 * i + 1]}};
+                } else {
+                    bundle.at[i][t] = detail::make_operand<Tile, stored>([&](int w) { return words[w][i]; });
                 }
             }
         }
@@ -222,6 +239,9 @@ public:
     }
 
 private:
+    static constexpr int key_bytes   = KeyLayout::elements * int(sizeof(stored)); ///< of a page
+    static constexpr int value_bytes = ValueLayout::elements * int(sizeof(stored));
+
     KVLOOM_FN auto const& stage() const { return rings.ring[stream][place.stage]; }
 
     /// The fence keeps this wave's reads before the copy that takes their place: without it, bits differed from run to
@@ -239,20 +259,19 @@ private:
     Rings& rings;
     int stream;
     ring_place<Rings::stages> place;
-    u32 missing                 = 0;
-    int id[Places ? groups : 1] = {};
+    u32 missing                       = 0;
+    int id[Places ? order::pages : 1] = {};
 };
 
 /// The writing end of all streams of a block: one wave. A lane serves the keys or the values of one stream.
-template <class Wave, class Rings, class Path, class Source>
+template <class Wave, class Rings, class Path, class Source, class Order>
 class ring_writer
 {
     using copies     = typename Wave::copies;
     using key_layout = typename decltype(Source::keys)::layout;
     using stored     = typename key_layout::element;
-    using order      = matrix_order<stored, key_layout::dim>;
 
-    static constexpr int pages = order::groups;
+    static constexpr int pages = Order::pages;
     static constexpr int window =
         Wave::size / (Rings::streams * pages); ///< steps whose ids the wave reads at once
 
@@ -301,8 +320,8 @@ private:
         int const at   = wave.lane() % (window * pages);
         int const step = base + at / pages;
         if (step >= path.first && step < path.last) {
-            int const token = path.position(step) + at % pages * order::page;
-            int const page  = (token - source.run.first_token) / order::page;
+            int const token = path.position(step) + at % pages * Order::page;
+            int const page  = (token - source.run.first_token) / Order::page;
             if (token < source.length && page < source.run.count) {
                 return source.run.id_of_lane(wave, page);
             }

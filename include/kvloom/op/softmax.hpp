@@ -14,14 +14,15 @@ inline namespace v0 {
 /// it is zero.
 inline constexpr float no_maximum = -1e30F;
 
-/// How far scores may pass the reference before it follows them, in powers of two: probabilities stay below 2^8, which
-/// fp16 and bf16 hold alike.
-inline constexpr float most_lag = 8.0F;
-
-/// Powers of two by which the reference stays below the maximum: fp16 probabilities then use its range up to 2^15, and
-/// lose less of small ones to subnormal numbers; bf16 has range enough.
+/// How far scores may pass the reference before it follows them, in powers of two.
 template <class Element>
-inline constexpr float headroom = is_same_v<Element, fp16> ? 7.0F : 0.0F;
+inline constexpr float most_lag = sizeof(Element) == 1 ? 0.5F : 8.0F;
+
+/// Powers of two by which the reference stays below the maximum: probabilities of fp16 then use its range up to 2^15,
+/// those of fp8 up to 2^7.5 (either kind ends beyond 2^7.8), and lose less of small ones to subnormal numbers; bf16 has
+/// range enough.
+template <class Element>
+inline constexpr float headroom = is_same_v<Element, bf16> ? 0.0F : 7.0F;
 
 /// What a lane holds of a softmax in flight over 16 query rows and `Dim` dims: its rows' reference in powers of two
 /// (equal in the four lanes that share a row), its own share of the sums, and its accumulators. The numbers stand for

@@ -82,3 +82,22 @@ struct other_dims : decode_problem
     using value_cache = shuffled_values<bf16, 64>;
 };
 template struct kvloom::decode_types<other_dims>;
+struct other_operands : decode_problem
+{
+    using key_cache   = shuffled_keys<fp8_e4m3, 128>;
+    using value_cache = shuffled_values<fp8_e4m3, 128>;
+    using value_scale = scale_view;
+
+    // refuses: paged_decode: multiplied is operands::exact, operands::of_query or operands::of_cache
+    // wrong: using multiplied = fp16;
+    using multiplied = operands::of_query;
+};
+template struct kvloom::decode_types<other_operands>;
+
+struct scaled_operands : other_operands
+{
+    // refuses: paged_decode: probabilities times a scale of each token need operands of bf16
+    // wrong: using query = fp16;
+    using query = bf16;
+};
+template struct kvloom::decode_types<scaled_operands>;

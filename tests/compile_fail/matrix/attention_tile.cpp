@@ -15,7 +15,9 @@ attention_tile<mma_16x8<bf16>, 8> rows;
 // Units that exist break the next two rules together or neither, so units that do not exist break one each.
 struct long_unit : mma_16x8<bf16>
 {
-    static constexpr int k = 32;
+    static constexpr int k       = 64;
+    static constexpr int a_words = 16;
+    static constexpr int b_words = 8;
 };
 struct turned_unit : mfma_16x16x16<bf16>
 {
@@ -26,7 +28,7 @@ struct shifted_unit : mma_16x8<bf16>
     static constexpr matrix_coord c(int lane, int e) { return {lane / 4 + e / 2 * 8, lane % 4 + e % 2 * 4}; }
 };
 
-// refuses: attention_tile: the unit must multiply 16 neighbours at once
+// refuses: attention_tile: the unit must multiply 16 or 32 neighbours at once
 // wrong: attention_tile<long_unit> neighbours;
 attention_tile<mma_16x8<bf16>> neighbours;
 

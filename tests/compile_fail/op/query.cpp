@@ -9,7 +9,7 @@
 using namespace kvloom;
 
 using query_tile  = attention_tile<mfma_16x16x16<bf16>>;
-using query_order = vector_order<bf16, 128>;
+using query_order = vector_order<bf16, 128, 4>;
 
 template <class T>
 void load(machine_wave wave, T const* rows)

@@ -8,9 +8,14 @@
 using namespace kvloom;
 
 // refuses: matrix_order: the head size must be a multiple of 32
-// wrong: int const tokens = matrix_order<bf16, 48>::tokens;
-// wrong: int const tokens = matrix_order<fp8_e4m3, 80>::tokens;
-int const tokens = matrix_order<bf16, 96>::tokens;
+// wrong: int const tokens = matrix_order<bf16, 48, 4>::tokens;
+// wrong: int const tokens = matrix_order<fp8_e4m3, 80, 8>::tokens;
+int const tokens = matrix_order<bf16, 96, 4>::tokens;
+
+// refuses: matrix_order: a lane must hold 4 elements of a product, or 8 of fp8
+// wrong: int const pages_of = matrix_order<bf16, 96, 8>::pages;
+// wrong: int const pages_of = matrix_order<fp8_e4m3, 96, 2>::pages;
+int const pages_of = matrix_order<fp8_e4m3, 96, 8>::pages;
 
 /// The host's warp as a machine with bulk copies, which it does not have.
 struct copying_wave : host::wave<host::warp32>

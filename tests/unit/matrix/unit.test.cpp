@@ -191,17 +191,24 @@ void check_modelled_unit()
 #endif
 }
 
-/// Which of the 16 numbers that a product sums over the operand of keys or values, or of rows, has as number `n` of
-/// four.
+/// Which of the numbers that a product sums over the operand of keys or values, or of rows, has as number `n` of the
+/// lane's.
 template <class Tile>
 int summed_by_other(int const lane, int const n)
 {
     return Tile::keys_first ? Tile::unit::a(lane, n).column : Tile::unit::b(lane, n).row;
 }
+/// The element of the operand of rows that is number `n` of the lane's row r: as pack() lays them out.
+template <class Tile>
+int element_of_rows(int const r, int const n)
+{
+    constexpr int word = word_size<typename Tile::element>;
+    return word * (n / word * Tile::unit_rows + r) + n % word;
+}
 template <class Tile>
 int summed_by_rows(int const lane, int const r, int const n)
 {
-    int const e = 2 * (n / 2 * Tile::unit_rows + r) + n % 2; // as pack() lays them out
+    int const e = element_of_rows<Tile>(r, n);
     return Tile::keys_first ? Tile::unit::b(lane, e).row : Tile::unit::a(lane, e).column;
 }
 
@@ -210,12 +217,12 @@ void check_tile_operands()
 {
     using unit = typename Tile::unit;
     for (int lane = 0; lane < unit::lanes; ++lane) {
-        for (int n = 0; n < 4; ++n) {
+        for (int n = 0; n < Tile::per_lane; ++n) {
             matrix_coord const other = Tile::keys_first ? unit::a(lane, n) : unit::b(lane, n);
             CAPTURE(lane, n);
             REQUIRE((Tile::keys_first ? other.row : other.column) == Tile::index(lane));
             for (int r = 0; r < Tile::lane_rows; ++r) {
-                int const e             = 2 * (n / 2 * Tile::unit_rows + r) + n % 2;
+                int const e             = element_of_rows<Tile>(r, n);
                 matrix_coord const rows = Tile::keys_first ? unit::b(lane, e) : unit::a(lane, e);
                 REQUIRE((Tile::keys_first ? rows.column : rows.row) == Tile::row(lane, r));
                 REQUIRE(summed_by_rows<Tile>(lane, r, n) == summed_by_other<Tile>(lane, n));
@@ -243,13 +250,14 @@ void check_tile_sums()
             }
         }
     }
-    std::vector<int> visits(16, 0);
+    std::vector<int> visits(Tile::depth, 0);
     for (int tile = 0; tile < Tile::score_tiles; ++tile) {
         for (int at = 0; at < Tile::width; ++at) {
-            ++visits[static_cast<std::size_t>(4 * Tile::group_of(at) + Tile::number_of(tile, at))];
+            ++visits[static_cast<std::size_t>(Tile::per_lane * Tile::group_of(at)
+                                              + Tile::number_of(tile, at))];
         }
     }
-    CHECK(std::count(visits.begin(), visits.end(), 1) == 16);
+    CHECK(std::count(visits.begin(), visits.end(), 1) == Tile::depth);
 }
 
 template <class Unit>
@@ -291,10 +299,26 @@ TEST_CASE("matrix units of CDNA: maps and products", "[matrix]")
     check_modelled_unit<mfma_16x16x32<fp8_e4m3_fnuz>>();
 }
 
+TEST_CASE("dot units: the products of a matrix unit by vector instructions", "[matrix]")
+{
+#if KVLOOM_TEST_BACKEND_HIP // the machines of this backend have waves of 64
+    check_modelled_unit<dot_16x8<bf16>>();
+    check_modelled_unit<dot_16x8<fp16>>();
+#else
+    check_unit<dot_16x8<bf16>>();
+    check_unit<dot_16x8<fp16>>();
+#endif
+}
+
 TEST_CASE("attention_tile: operands and sums of both products lie where the maps of the unit say", "[matrix]")
 {
     check_tile<mma_16x8<bf16>>();
     check_tile<mma_16x8<fp16>>();
     check_tile<mfma_16x16x16<bf16>>();
     check_tile<mfma_16x16x16<fp16>>();
+    check_tile<mfma_16x16x32<bf16>>();
+    check_tile<mfma_16x16x32<fp16>>();
+    check_tile<mma_16x8<fp8_e4m3>>();
+    check_tile<mfma_16x16x32<fp8_e4m3>>();
+    check_tile<mfma_16x16x32<fp8_e4m3_fnuz>>();
 }

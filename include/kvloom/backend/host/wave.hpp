@@ -22,12 +22,24 @@ struct cdna
     static constexpr arch_id arch   = arch_id::host_cdna;
 };
 
+/// The same with the matrix units of CDNA4.
+struct cdna4 : cdna
+{
+    static constexpr arch_id arch = arch_id::host_cdna4;
+};
+
 /// Warps of 32 lanes.
 struct warp32
 {
     static constexpr int wave_size  = 32;
     static constexpr bool quad_rows = false;
     static constexpr arch_id arch   = arch_id::host_warp32;
+};
+
+/// Waves of 32 lanes without a matrix unit.
+struct rdna : warp32
+{
+    static constexpr arch_id arch = arch_id::host_rdna;
 };
 
 /// What an operation gives where hardware gives no particular value: a quiet NaN.
