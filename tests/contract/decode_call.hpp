@@ -98,17 +98,30 @@ public:
         backend_memory::upload(lengths.data(), bytes.data(), bytes.size());
     }
 
-    /// What was written that is no output; empty where nothing was.
-    std::string trespasses() const
+    /// Other numbers of query tokens, where the problem has offsets.
+    void set_offsets(std::vector<std::int64_t> const& of) const
+    {
+        auto const bytes = make_ids(of, scene.shape.wide_offsets).bytes;
+        backend_memory::upload(offsets.data(), bytes.data(), bytes.size());
+    }
+
+    /// What was written between and around the blocks of memory; empty where nothing was.
+    std::string stray_writes() const
     {
         std::string text;
         for (auto const* buffer : {&query, &results, &logarithms, &keys, &values, &key_scales, &value_scales,
                                    &table, &starts, &lengths, &offsets, &sinks, &slopes, &workspace}) {
             text += buffer->trespass();
         }
+        return text;
+    }
+
+    /// What was written that is no output; empty where nothing was.
+    std::string trespasses() const
+    {
         bool const kept = query.bytes() == scene.query.bytes && keys.bytes() == scene.key_block.bytes
                           && values.bytes() == scene.value_block.bytes && table.bytes() == scene.table.bytes;
-        return text + (kept ? "" : "an input was written");
+        return stray_writes() + (kept ? "" : "an input was written");
     }
 
 private:

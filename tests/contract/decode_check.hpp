@@ -107,8 +107,10 @@ inline double number_in(scalar_model::dtype const type, std::vector<unsigned cha
 
 } // namespace detail
 
-/// `changed` says that the logits are not plain scores.
-inline decode_expectation expect(decode_scene const& s, logit_rule const& logit, bool const changed)
+/// `changed` says that the logits are not plain scores; `held_by(sequence, head)` is what a head of K and V holds.
+template <class HeldBy>
+decode_expectation expect(decode_scene const& s, logit_rule const& logit, bool const changed,
+                          HeldBy const& held_by)
 {
     auto const rounding = detail::rounding_of(s, changed);
     decode_expectation want(static_cast<std::size_t>(s.first_row.back() * s.options.heads));
@@ -119,7 +121,7 @@ inline decode_expectation expect(decode_scene const& s, logit_rule const& logit,
         oracle::context context;
         for (int head = 0; head < s.options.heads; ++head) {
             if (head % s.group() == 0) {
-                context = detail::gather(s, i, head / s.group());
+                context = held_by(i, head / s.group());
             }
             for (int token = 0; token < tokens; ++token) {
                 std::int64_t const row      = s.first_row[static_cast<std::size_t>(i)] + token;
@@ -143,6 +145,13 @@ inline decode_expectation expect(decode_scene const& s, logit_rule const& logit,
         }
     }
     return want;
+}
+
+/// The same of what the scene's caches hold.
+inline decode_expectation expect(decode_scene const& s, logit_rule const& logit, bool const changed)
+{
+    return expect(s, logit, changed,
+                  [&](int const sequence, int const head) { return detail::gather(s, sequence, head); });
 }
 
 /// How far results are from the exact ones, as parts of these, over all rows that see a token.
