@@ -93,7 +93,9 @@ inline oracle::attention_rounding rounding_of(decode_scene const& s, bool const 
     r.probability    = std::ldexp(1.0, half ? -11 : eight ? -4 : -8);
     r.least          = half ? std::ldexp(1.0, -25) : eight ? std::ldexp(1.0, -17) : 0.0;
     r.query = eight ? std::ldexp(1.0, -4) : s.shape.query == dtype::fp16 && !half ? std::ldexp(1.0, -8) : 0.0;
-    r.query_least = eight ? std::ldexp(1.0, -16) : 0.0;
+    r.least_query = eight                                  ? std::ldexp(1.0, -16)
+                    : s.shape.query == dtype::bf16 && half ? std::ldexp(1.0, -39)
+                                                           : 0.0;
     r.logit       = changed ? 1e-5 : 0.0;
     return r;
 }

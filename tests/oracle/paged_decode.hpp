@@ -34,7 +34,7 @@ struct attention_rounding
     double probability = 0.0; // relative, at most: half a step at 1 of the type that probabilities have
     double least       = 0.0; // absolute: half of that type's smallest step
     double query       = 0.0; // relative, of the query's elements
-    double query_least = 0.0; // absolute, of the query's elements, as a part of the largest
+    double least_query = 0.0; // absolute, of each, as a part of the row's largest element
     double logit       = 0.0; // absolute, of a logit that a functor has changed
 };
 
@@ -87,17 +87,17 @@ std::vector<seen_token> score_tokens(context const& c, std::vector<double> const
             continue;
         }
         float const* const key = &c.keys[static_cast<std::size_t>(i * c.key_dim)];
-        double product = 0.0, size = 0.0, key_size = 0.0;
+        double product = 0.0, size = 0.0, keys = 0.0;
         for (int d = 0; d < c.key_dim; ++d) {
             double const one = query[static_cast<std::size_t>(d)] * static_cast<double>(key[d]);
             product += one;
             size += std::fabs(one);
-            key_size += std::fabs(static_cast<double>(key[d]));
+            keys += std::fabs(static_cast<double>(key[d]));
         }
         double const by    = rule.scale * c.key_scales[static_cast<std::size_t>(i)];
         double const score = logit(by * product, i);
         double const drift = by * size * (rounding.query + (c.key_dim + 16) * step)
-                             + by * key_size * largest * rounding.query_least
+                             + by * keys * largest * rounding.least_query
                              + 4.0 * step * (std::fabs(by * product) + std::fabs(score)) + rounding.logit
                              + 16.0 * step;
         tokens.push_back({i, score, drift});
