@@ -20,9 +20,11 @@ RULES = pathlib.Path(__file__).with_name("rules.json")
 def load_rules():
     rules = json.loads(RULES.read_text())
     for rule in [rules["every kernel"], *rules["kernels"]]:
-        unknown = set(rule) - {"note", "source", "match", "arch", "at_most", "at_least"}
+        unknown = set(rule) - {"note", "source", "match", "arch", "at_most", "at_least", "turn", "a_row"}
         if unknown:
             sys.exit(f"{RULES.name}: unknown key {', '.join(sorted(unknown))}")
+        if rule.get("turn", next(iter(rules["turns"]))) not in rules["turns"]:
+            sys.exit(f"{RULES.name}: no turn is called {rule['turn']}")
     return rules
 
 
@@ -34,6 +36,15 @@ def broken(rule, figures):
     for figure, bound in rule.get("at_least", {}).items():
         if figures[figure] < bound:
             yield figure, figures[figure], f"at least {bound}"
+
+
+def turn_rule(kernel, arch, rule, turns):
+    """Figures of the loop that a rule means, and the rule with the bound for this architecture."""
+    if arch not in rule["a_row"]:
+        raise LookupError(f"no bound for {arch}")
+    figures = isa.turn_figures(kernel.body, turns[rule["turn"]])
+    print(f"{arch} {figures['instructions_a_row']:5} instructions a row: {rule['turn']}, {rule['match']}")
+    return figures, {**rule, "at_most": {"instructions_a_row": rule["a_row"][arch], **rule.get("at_most", {})}}
 
 
 def check(source, arch, report, rules):
@@ -48,13 +59,21 @@ def check(source, arch, report, rules):
             problems.append((None, f"{source.name} {arch}: no kernel matches the rule for '{rule['match']}'"))
         bounds += [(name, rule) for name in matching]
         for name in matching:
-            own_bounds[name] |= set(rule.get("at_most", {}))
+            own_bounds[name] |= set(rule.get("at_most", {})) if "turn" not in rule else set()
     for name in report:  # what a rule of its own allows a kernel stands above what is allowed to every one
         general = {k: v for k, v in rules["every kernel"]["at_most"].items() if k not in own_bounds[name]}
         bounds.append((name, {"at_most": general}))
     for name, rule in bounds:
-        for figure, value, wanted in broken(rule, report[name]):
-            problems.append((figure, f"{name}\n    {arch}: {figure} is {value}; the rule: {wanted}"))
+        figures = report[name].figures
+        if "turn" in rule:
+            try:
+                figures, rule = turn_rule(report[name], arch, rule, rules["turns"])
+            except LookupError as failure:
+                problems.append(("turn", f"{name}\n    {arch}: {rule['turn']}: {failure}"))
+                continue
+        for figure, value, wanted in broken(rule, figures):
+            what = f"{rule['turn']}: {figure}" if "turn" in rule else figure
+            problems.append((figure, f"{name}\n    {arch}: {what} is {value}; the rule: {wanted}"))
     return problems
 
 
@@ -84,7 +103,8 @@ def main():
         report = isa.parse(text, command[0] if command else None)
         problems = check(source, options.arch, report, rules)
         failures += self_test(source, problems) if options.self_test else [line for _, line in problems]
-        for name, f in report.items():
+        for name, kernel in report.items():
+            f = kernel.figures
             print(f"{options.arch} VGPR {f['vgpr_total']} SGPR {f['sgpr']} waves {f['occupancy']} code {f['code_bytes']} B  {name}")
     for failure in failures:
         print(f"FAILED {failure}")

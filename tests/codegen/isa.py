@@ -7,11 +7,14 @@ prints a table; --figures adds every figure that a rule of rules.json may name. 
 """
 import argparse
 import collections
+import dataclasses
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+import loops
 
 # Kinds of instruction, first match wins; a name that ends in a colon is completed by the bytes of the access.
 KINDS = [
@@ -21,6 +24,7 @@ KINDS = [
     ("load:", re.compile(r"(global|buffer)_load")),
     ("store:", re.compile(r"(global|buffer)_store")),
     ("scalar_load", re.compile(r"s_(buffer_)?load")),
+    ("transcendental", re.compile(r"v_(exp|log|rcp|rsq|sqrt|sin|cos)_")),
     ("dpp", re.compile(r"v_\S+_dpp|.*\b(row_\w+|quad_perm|wave_\w+):")),
     ("readlane", re.compile(r"v_(readlane|readfirstlane|writelane)")),
     ("barrier", re.compile(r"s_barrier")),
@@ -46,10 +50,7 @@ def width(operation):
 def pending_at_mfma(body):
     """Vector loads that may be outstanding at a matrix product: the least that a wait just before one leaves; 0 without."""
     least, waited = None, None
-    for line in body.splitlines():
-        code = line.split(";")[0].strip()
-        if not code or code.startswith(".") or code.endswith(":"):
-            continue
+    for code in filter(None, map(loops.instruction, body.splitlines())):
         wait = re.match(r"s_waitcnt.*vmcnt\((\d+)\)", code)
         if wait:
             waited = int(wait.group(1))
@@ -61,21 +62,41 @@ def pending_at_mfma(body):
     return least or 0
 
 
-def count_instructions(body):
-    """Counter of kinds in the text of one kernel."""
+def count_instructions(way):
+    """Counter of kinds of [(instruction, times)]."""
     counts = collections.Counter()
-    for line in body.splitlines():
-        code = line.split(";")[0].strip()
-        if not code or code.startswith(".") or code.endswith(":"):
-            continue
+    for code, times in way:
         operation = code.split()[0]
-        counts["instructions"] += 1
+        counts["instructions"] += times
         for name, prefix in PREFIXES.items():
-            counts[name] += operation.startswith(prefix)
+            counts[name] += times * operation.startswith(prefix)
         kind = next((k for k, pattern in KINDS if pattern.match(code)), None)
         if kind:
-            counts[f"{kind[:-1]}{width(operation)}" if kind.endswith(":") else kind] += 1
+            counts[f"{kind[:-1]}{width(operation)}" if kind.endswith(":") else kind] += times
     return counts
+
+
+def turn_figures(body, which):
+    """Figures of one turn of the loop that a rule means, with instructions_a_row. Raises LookupError where there is no such loop.
+
+    `which`: holds {figure: exact number}, mark (named by a comment "; turn of MARK"), rows of a turn, and, where loops lie
+    in each other, inner_turns (then the outermost that fits is meant, else the innermost).
+    """
+    blocks, found = loops.blocks_of(body), []
+    for loop in loops.loops_of(blocks):
+        way = loops.turn(blocks, loop, which.get("inner_turns", 1))
+        counts = count_instructions((code, 1) for code, _ in way)
+        marks = [mark for number in loop.blocks for mark in blocks[number].marks]
+        if all(counts[k] == v for k, v in which.get("holds", {}).items()) and which.get("mark") in [None, *marks]:
+            found.append((loop, way))
+    if not found:
+        raise LookupError(f"no loop with {which}")
+    (largest, _), (smallest, _) = found[0], found[-1]
+    if not all(smallest.blocks <= loop.blocks <= largest.blocks for loop, _ in found):
+        raise LookupError(f"{len(found)} loops apart from each other with {which}")
+    figures = count_instructions(found[0 if "inner_turns" in which else -1][1])
+    figures["instructions_a_row"] = round(figures["instructions"] / which["rows"], 1)
+    return figures
 
 
 def metadata(text):
@@ -103,8 +124,14 @@ def demangle(names, compiler=None):
     return dict(zip(names, told.splitlines()))
 
 
+@dataclasses.dataclass
+class Kernel:
+    figures: collections.Counter
+    body: str
+
+
 def parse(text, compiler=None):
-    """{demangled kernel: {figure: number}} of one architecture's assembly."""
+    """{demangled name: Kernel} of one architecture's assembly."""
     kernels = metadata(text)
     readable = demangle(list(kernels), compiler)
     report = {}
@@ -117,7 +144,8 @@ def parse(text, compiler=None):
         occupancy = re.search(r";\s*Occupancy:\s*(\d+)", tail)
         code_bytes = re.search(r";\s*codeLenInByte = (\d+)", tail)
         accumulators, registers = info.get("agpr_count", 0), info.get("vgpr_count", 0)
-        figures = count_instructions(text[start.end() : end])
+        body = text[start.end() : end]
+        figures = count_instructions((code, 1) for code in map(loops.instruction, body.splitlines()) if code)
         figures.update({
             "vgpr": registers - accumulators if registers > accumulators else registers,
             "agpr": accumulators,
@@ -130,9 +158,9 @@ def parse(text, compiler=None):
             "threads": info.get("max_flat_workgroup_size", 0),
             "occupancy": int(occupancy.group(1)) if occupancy else 0,
             "code_bytes": int(code_bytes.group(1)) if code_bytes else 0,
-            "pending_at_mfma": pending_at_mfma(text[start.end() : end]),
+            "pending_at_mfma": pending_at_mfma(body),
         })
-        report[readable[symbol]] = figures
+        report[readable[symbol]] = Kernel(figures, body)
     return report
 
 
@@ -166,7 +194,8 @@ def main():
     print(row.format("arch", "VGPR", "AGPR", "SGPR", "spills", "scratch", "LDS", "waves/EU", "code B", "insts", "kernel"))
     for source in options.sources:
         for arch in options.arch or (["-"] if source.suffix == ".s" else ["gfx90a", "gfx942", "gfx950"]):
-            for name, f in parse(assemble(source, arch, command), command[0] if command else None).items():
+            for name, kernel in parse(assemble(source, arch, command), command[0] if command else None).items():
+                f = kernel.figures
                 if not re.search(options.match, name):
                     continue
                 spills = f["vgpr_spill"] + f["sgpr_spill"]

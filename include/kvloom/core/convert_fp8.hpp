@@ -33,7 +33,7 @@ KVLOOM_FN bool leaves_fp8(float x)
 #if KVLOOM_NATIVE_FP8
 
 /// x as the hardware conversion must get it, so that the result follows the policy.
-template <class T, class Overflow>
+template <class T, class Overflow, values Of>
 KVLOOM_FN float prepare_fp8(float x)
 {
     if constexpr (is_same_v<Overflow, to_nan>) {
@@ -41,13 +41,15 @@ KVLOOM_FN float prepare_fp8(float x)
     } else {
 #if KVLOOM_ON_AMD
         // Out of range the conversion gives NaN.
-#if KVLOOM_ON_AMD && defined(__gfx950__)
-        return __builtin_elementwise_maximum(__builtin_elementwise_minimum(x, numeric<T>::largest),
-                                             -numeric<T>::largest);
-#else
-        float const clamped = __builtin_amdgcn_fmed3f(x, numeric<T>::largest, -numeric<T>::largest);
-        return is_unordered(x) ? x : clamped; // the median of three gives the lower bound for NaN
+#if defined(__gfx950__)
+        if constexpr (Of == values::any) {
+            return __builtin_elementwise_maximum(__builtin_elementwise_minimum(x, numeric<T>::largest),
+                                                 -numeric<T>::largest);
+        }
 #endif
+        float const clamped = __builtin_amdgcn_fmed3f(x, numeric<T>::largest, -numeric<T>::largest);
+        // The median of three gives the lower bound for NaN.
+        return Of == values::any && is_unordered(x) ? x : clamped;
 #else
         return x;
 #endif
@@ -55,11 +57,11 @@ KVLOOM_FN float prepare_fp8(float x)
 }
 
 /// Two fp8 values. Bits 16 to 31 of the result mean nothing.
-template <class T, class Overflow>
+template <class T, class Overflow, values Of>
 KVLOOM_FN u32 narrow_to_native_fp8s(float x0, float x1)
 {
-    float const low  = prepare_fp8<T, Overflow>(x0);
-    float const high = prepare_fp8<T, Overflow>(x1);
+    float const low  = prepare_fp8<T, Overflow, Of>(x0);
+    float const high = prepare_fp8<T, Overflow, Of>(x1);
 #if KVLOOM_ON_CUDA
     u16 pair;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
@@ -70,20 +72,20 @@ KVLOOM_FN u32 narrow_to_native_fp8s(float x0, float x1)
 #endif
 }
 
-template <class T, class Overflow>
+template <class T, class Overflow, values Of>
 KVLOOM_FN u32 narrow_to_native_fp8s(float x0, float x1, float x2, float x3)
 {
-    float const low  = prepare_fp8<T, Overflow>(x2);
-    float const high = prepare_fp8<T, Overflow>(x3);
+    float const low  = prepare_fp8<T, Overflow, Of>(x2);
+    float const high = prepare_fp8<T, Overflow, Of>(x3);
 #if KVLOOM_ON_CUDA
     u32 word;
     asm("{\n\t.reg .b16 low, high;\n\tcvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n\t"
         "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n\tmov.b32 %0, {low, high};\n\t}"
         : "=r"(word)
-        : "f"(prepare_fp8<T, Overflow>(x0)), "f"(prepare_fp8<T, Overflow>(x1)), "f"(low), "f"(high));
+        : "f"(prepare_fp8<T, Overflow, Of>(x0)), "f"(prepare_fp8<T, Overflow, Of>(x1)), "f"(low), "f"(high));
     return word;
 #else
-    u32 const first = narrow_to_native_fp8s<T, Overflow>(x0, x1);
+    u32 const first = narrow_to_native_fp8s<T, Overflow, Of>(x0, x1);
     return static_cast<u32>(__builtin_amdgcn_cvt_pk_fp8_f32(low, high, static_cast<int>(first), true));
 #endif
 }
@@ -112,7 +114,7 @@ KVLOOM_FN float_pair widen_native_fp8s(u32 word)
 #endif
 
 /// The code of |x| in the low byte. Bits 8 to 31 of the result mean nothing.
-template <class T, class Overflow>
+template <class T, class Overflow, values Of>
 KVLOOM_FN u32 fp8_magnitude(float x)
 {
     using traits = typename codec<T>::traits;
@@ -140,7 +142,7 @@ KVLOOM_FN u32 fp8_magnitude(float x)
 #endif
     u32 const code = bit_cast<u32>(sum) + (power >> 20) - (smallest >> 20);
 
-    bool const none = is_same_v<Overflow, saturate> ? is_unordered(x) : leaves_fp8<T>(x);
+    bool const none = is_same_v<Overflow, saturate> ? Of == values::any && is_unordered(x) : leaves_fp8<T>(x);
     return none ? traits::nan : code;
 }
 
@@ -155,34 +157,35 @@ KVLOOM_FN u32 sign_fp8s(u32 codes, u32 signs)
 }
 
 /// Two fp8 values. Bits 16 to 31 of the result mean nothing.
-template <class T, class Overflow>
+template <class T, class Overflow, values Of = values::any>
 KVLOOM_FN u32 narrow_to_fp8s(float x0, float x1)
 {
 #if KVLOOM_NATIVE_FP8
     if constexpr (native_fp8<T>) {
-        return narrow_to_native_fp8s<T, Overflow>(x0, x1);
+        return narrow_to_native_fp8s<T, Overflow, Of>(x0, x1);
     } else
 #endif
     {
         u32 const codes =
-            permute_bytes<0x4040>(fp8_magnitude<T, Overflow>(x0), fp8_magnitude<T, Overflow>(x1));
+            permute_bytes<0x4040>(fp8_magnitude<T, Overflow, Of>(x0), fp8_magnitude<T, Overflow, Of>(x1));
         return sign_fp8s<T>(codes, permute_bytes<0x7373>(bit_cast<u32>(x0), bit_cast<u32>(x1)));
     }
 }
 
 /// Four fp8 values, the first in the lowest byte.
-template <class T, class Overflow>
+template <class T, class Overflow, values Of = values::any>
 KVLOOM_FN u32 narrow_to_fp8s(float x0, float x1, float x2, float x3)
 {
 #if KVLOOM_NATIVE_FP8
     if constexpr (native_fp8<T>) {
-        return narrow_to_native_fp8s<T, Overflow>(x0, x1, x2, x3);
+        return narrow_to_native_fp8s<T, Overflow, Of>(x0, x1, x2, x3);
     } else
 #endif
     {
-        u32 const low = permute_bytes<0x4040>(fp8_magnitude<T, Overflow>(x0), fp8_magnitude<T, Overflow>(x1));
+        u32 const low =
+            permute_bytes<0x4040>(fp8_magnitude<T, Overflow, Of>(x0), fp8_magnitude<T, Overflow, Of>(x1));
         u32 const high =
-            permute_bytes<0x4040>(fp8_magnitude<T, Overflow>(x2), fp8_magnitude<T, Overflow>(x3));
+            permute_bytes<0x4040>(fp8_magnitude<T, Overflow, Of>(x2), fp8_magnitude<T, Overflow, Of>(x3));
         u32 const signs = interleave_low(permute_bytes<0x7373>(bit_cast<u32>(x0), bit_cast<u32>(x1)),
                                          permute_bytes<0x7373>(bit_cast<u32>(x2), bit_cast<u32>(x3)));
         return sign_fp8s<T>(interleave_low(low, high), signs);

@@ -9,17 +9,9 @@
 namespace kvloom {
 inline namespace v0 {
 
-/// Two values that were widened together.
-struct float_pair
-{
-    float low;
-    float high;
-};
-
 namespace detail {
 
 #if KVLOOM_ON_AMD
-typedef float amd_float2 __attribute__((ext_vector_type(2)));
 typedef _Float16 amd_half2 __attribute__((ext_vector_type(2)));
 #if KVLOOM_NATIVE_BF16
 typedef __bf16 amd_bf162 __attribute__((ext_vector_type(2)));
@@ -59,16 +51,22 @@ KVLOOM_FN u32 narrow_to_halves(float low, float high)
 #endif
 }
 
+/// What a conversion knows of its values. To ask each of them whether it is NaN is a third to a half of the work
+/// where no instruction converts; of numbers nobody asks.
+enum class values { any, numbers };
+
 #if KVLOOM_ON_AMD && !KVLOOM_NATIVE_BF16
 /// The bf16 nearest to x in the upper half, garbage in the lower.
+template <values Of>
 KVLOOM_FN u32 round_to_upper_half(float x)
 {
     u32 const word    = bit_cast<u32>(x);
     u32 const rounded = word + 0x7fffu + (word >> 16 & 1u);
-    return is_unordered(x) ? 0x7fff0000u : rounded;
+    return Of == values::any && is_unordered(x) ? 0x7fff0000u : rounded;
 }
 #endif
 
+template <values Of = values::any>
 KVLOOM_FN u32 narrow_to_bf16s(float low, float high)
 {
 #if KVLOOM_ON_CUDA
@@ -78,7 +76,7 @@ KVLOOM_FN u32 narrow_to_bf16s(float low, float high)
 #elif KVLOOM_NATIVE_BF16
     return bit_cast<u32>(__builtin_convertvector((amd_float2{low, high}), amd_bf162));
 #elif KVLOOM_ON_AMD
-    return interleave_high(round_to_upper_half(low), round_to_upper_half(high));
+    return interleave_high(round_to_upper_half<Of>(low), round_to_upper_half<Of>(high));
 #else
     return codec<bf16>::encode<saturate>(low).bits
            | static_cast<u32>(codec<bf16>::encode<saturate>(high).bits) << 16;

@@ -36,6 +36,36 @@ KVLOOM_FN float fma(float a, float b, float c)
 #endif
 }
 
+/// Two values that are worked on together.
+struct float_pair
+{
+    float low;
+    float high;
+};
+
+namespace detail {
+
+#if KVLOOM_ON_AMD
+typedef float amd_float2 __attribute__((ext_vector_type(2)));
+#endif
+
+} // namespace detail
+
+/// a * b + c of both values, each rounded once.
+///
+/// @cost one instruction on CDNA, else two
+KVLOOM_FN float_pair fma(float_pair a, float_pair b, float_pair c)
+{
+#if KVLOOM_ON_AMD
+    using detail::amd_float2;
+    amd_float2 const x = __builtin_elementwise_fma(amd_float2{a.low, a.high}, amd_float2{b.low, b.high},
+                                                   amd_float2{c.low, c.high});
+    return {x.x, x.y};
+#else
+    return {fma(a.low, b.low, c.low), fma(a.high, b.high, c.high)};
+#endif
+}
+
 /// a * b, never fused with an addition that uses it.
 KVLOOM_FN float multiply(float a, float b)
 {
@@ -59,6 +89,20 @@ KVLOOM_FN float add(float a, float b)
 #pragma clang fp contract(off)
 #endif
     return a + b;
+#endif
+}
+
+/// Products of two pairs, never fused with an addition.
+///
+/// @cost one instruction on CDNA, else two
+KVLOOM_FN float_pair multiply(float_pair a, float_pair b)
+{
+#if KVLOOM_ON_AMD
+#pragma clang fp contract(off)
+    detail::amd_float2 const x = detail::amd_float2{a.low, a.high} * detail::amd_float2{b.low, b.high};
+    return {x.x, x.y};
+#else
+    return {multiply(a.low, b.low), multiply(a.high, b.high)};
 #endif
 }
 
@@ -135,6 +179,18 @@ KVLOOM_FN float larger(float a, float b)
     return __builtin_fmaxf(a, b);
 #else
     return a < b || is_nan(a) ? b : a;
+#endif
+}
+
+/// The larger of two values that are neither negative nor NaN.
+KVLOOM_FN float larger_size(float a, float b)
+{
+#if KVLOOM_ON_AMD
+    // Their bits have the same order, and a maximum of integers takes another lane's value as an operand; that of
+    // floats would first quiet it.
+    return bit_cast<float>(__builtin_elementwise_max(bit_cast<u32>(a), bit_cast<u32>(b)));
+#else
+    return larger(a, b);
 #endif
 }
 

@@ -68,13 +68,72 @@ KVLOOM_FN vec<float, 4 / numeric<T>::bytes> widen_word(u32 word)
     }
 }
 
-template <class T, class Overflow>
+template <class T, class Overflow, values Of = values::any>
 KVLOOM_FN u32 narrow_to_word(float const* x)
 {
-    if constexpr (numeric<T>::bytes == 2) {
-        return narrow_pair<T, Overflow>(x[0], x[1]);
+    if constexpr (is_same_v<T, bf16>) {
+        return narrow_to_bf16s<Of>(x[0], x[1]);
+    } else if constexpr (is_same_v<T, fp16>) {
+        return narrow_to_halves(x[0], x[1]);
     } else {
-        return narrow_to_fp8s<T, Overflow>(x[0], x[1], x[2], x[3]);
+        return narrow_to_fp8s<T, Overflow, Of>(x[0], x[1], x[2], x[3]);
+    }
+}
+
+/// Whether the conversion to T asks each value whether it is NaN, and that is much of its work. The host, where it is
+/// not, does as the machines do for which it stands.
+template <class T, class Overflow>
+inline constexpr bool asks_each =
+    !KVLOOM_ON_CUDA
+    && (is_same_v<T, bf16>
+            ? KVLOOM_ON_AMD && !KVLOOM_NATIVE_BF16
+            : numeric<T>::bytes == 1 && is_same_v<Overflow, saturate> && (native_fp8<T> || !KVLOOM_ON_AMD));
+
+/// True if any value is NaN; where that is cheaper, infinities too may make it true.
+template <int N>
+KVLOOM_FN bool may_hold_nan(vec<float, N> const& x)
+{
+#if KVLOOM_ON_AMD
+    float_pair products{0.0f, 0.0f};
+    KVLOOM_UNROLL
+    for (int i = 0; i < N; i += 2) {
+        products = fma(float_pair{x[i], x[i + 1]}, float_pair{0.0f, 0.0f}, products);
+    }
+    return __builtin_isunordered(products.low, products.high);
+#else
+    bool found = false;
+    for (int i = 0; i < N; ++i) {
+        found = found || is_nan(x[i]);
+    }
+    return found;
+#endif
+}
+
+template <class T, class Overflow, values Of, int N>
+KVLOOM_FN vec<u32, N * numeric<T>::bytes / 4> narrow_words(vec<float, N> const& x)
+{
+    constexpr int each = 4 / numeric<T>::bytes;
+    vec<u32, N / each> words;
+    KVLOOM_UNROLL
+    for (int w = 0; w < N / each; ++w) {
+        words[w] = narrow_to_word<T, Overflow, Of>(x.e + w * each);
+    }
+    return words;
+}
+
+/// N values rounded to T, in whole words. Where each value would be asked for NaN, all are asked at once, and one by
+/// one only if there may be any.
+template <class T, class Overflow, int N>
+KVLOOM_FN vec<u32, N * numeric<T>::bytes / 4> narrow_words(vec<float, N> const& x)
+{
+    if constexpr (asks_each<T, Overflow>) {
+        auto words = narrow_words<T, Overflow, values::numbers>(x);
+        if (__builtin_expect(may_hold_nan(x), false)) {
+            words = narrow_words<T, Overflow, values::any>(x);
+        }
+        return words;
+    } else {
+        return narrow_words<T, Overflow, values::any>(x);
     }
 }
 
@@ -116,15 +175,7 @@ KVLOOM_FN vec<T, N> narrow(vec<float, N> x)
     if constexpr (is_same_v<T, float>) {
         return x;
     } else if constexpr (N * numeric<T>::bytes % 4 == 0) {
-        constexpr int words = N * numeric<T>::bytes / 4;
-        constexpr int each  = 4 / numeric<T>::bytes;
-
-        vec<u32, words> packed;
-        KVLOOM_UNROLL
-        for (int w = 0; w < words; ++w) {
-            packed[w] = detail::narrow_to_word<T, Overflow>(x.e + w * each);
-        }
-        return bit_cast<vec<T, N>>(packed);
+        return bit_cast<vec<T, N>>(detail::narrow_words<T, Overflow>(x));
     } else {
         vec<T, N> result;
         KVLOOM_UNROLL

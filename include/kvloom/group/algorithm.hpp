@@ -117,6 +117,12 @@ struct maximum
     KVLOOM_FN float operator()(float a, float b) const { return larger(a, b); }
 };
 
+/// The larger of two values that are neither negative nor NaN.
+struct larger_magnitude
+{
+    KVLOOM_FN float operator()(float a, float b) const { return larger_size(a, b); }
+};
+
 /// Combines `Count` (1, 2 or 4) values over the tile, then applies `finish` to each result: every lane gets
 /// the `Count / Group` results.
 ///

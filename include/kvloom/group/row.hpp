@@ -91,20 +91,11 @@ KVLOOM_FN vec<float, chunk_size> unpack(chunk_words<T> const& words)
 template <class T, class Overflow = saturate>
 KVLOOM_FN chunk_words<T> pack(vec<float, chunk_size> const& values)
 {
-    chunk_words<T> words;
     if constexpr (sizeof(T) == 4) {
-        KVLOOM_UNROLL
-        for (int i = 0; i < chunk_size; ++i) {
-            words[i] = bit_cast<u32>(values[i]);
-        }
+        return bit_cast<chunk_words<T>>(values);
     } else {
-        constexpr int elements = 4 / int(sizeof(T));
-        KVLOOM_UNROLL
-        for (int i = 0; i < chunk_size; i += elements) {
-            words[i / elements] = detail::narrow_to_word<T, Overflow>(&values.e[i]);
-        }
+        return detail::narrow_words<T, Overflow>(values);
     }
-    return words;
 }
 
 /// A stored row as fp32 values.

@@ -58,6 +58,7 @@ struct key_rows
 
 /// Where a token's rows of each kind begin, row 0 of the list as if it were of that kind (so numbers: no pointer may
 /// lie there), and the tokens of which they are read: padding's k, v and index_k are not, unless keys leave densely.
+/// A tile whose token is not read reads the last that is: to mask it would cost every wave a dozen instructions a row.
 template <class Problem>
 struct key_sources
 {
@@ -71,32 +72,42 @@ struct key_sources
     usize index_k;
 
     KVLOOM_FN key_sources(key_rows<Problem> rows, int token)
-        : list(rows), k(begin(rows.args.k, token, 0)), v(begin(rows.args.v, token, rows.keys())),
-          index_q(begin(rows.args.index_q, token, rows.first_index())),
-          index_k(begin(rows.args.index_k, token, rows.first_index_key()))
+        : list(rows), k(begin(rows.args.k, token, cached(), 0)),
+          v(begin(rows.args.v, token, of_slots(), rows.keys())),
+          index_q(begin(rows.args.index_q, token, rows.args.tokens, rows.first_index())),
+          index_k(begin(rows.args.index_k, token, indexed(), rows.first_index_key()))
     {}
 
-    /// Row m of a token, zeros where it is not there to be read.
+    /// Row m of a tile's token; zeros in all tiles of the wave where none has it. `first`: the token of its first tile.
     template <class Tile>
-    KVLOOM_FN stored_row<activation, Tile, types::dim> fetch(Tile tile, int m, int token) const
+    KVLOOM_FN stored_row<activation, Tile, types::dim> fetch(Tile tile, int m, int first) const
     {
         auto const& args = list.args;
         auto const ahead =
             list.pick(m, args.k.ahead(m), args.v.ahead(m), args.index_q.ahead(m), args.index_k.ahead(m));
         usize const from    = list.pick(m, k, v, index_q, index_k) + usize(ahead) * sizeof(activation);
         auto const* const x = reinterpret_cast<activation const*>(from);
-        int const cached    = Problem::keys_out ? args.tokens : args.slot_count;
-        int const indexed   = Problem::keys_out ? args.tokens : args.index_slot_count;
-        int const limit = m < list.count() ? list.pick(m, cached, args.slot_count, args.tokens, indexed) : 0;
+        int const limit     = list.pick(m, cached(), of_slots(), args.tokens, indexed());
         return kvloom::fetch(tile, row_span<activation const, types::dim>{x},
-                             token < limit && token < args.tokens);
+                             m < list.count() && first < limit);
     }
 
 private:
-    template <class Rows>
-    KVLOOM_FN static usize begin(Rows const& rows, int token, int first)
+    /// Tokens of which v, k and index keys are read.
+    KVLOOM_FN int of_slots() const { return smaller(list.args.slot_count, list.args.tokens); }
+    KVLOOM_FN int cached() const { return Problem::keys_out ? list.args.tokens : of_slots(); }
+    KVLOOM_FN int indexed() const
     {
-        return reinterpret_cast<usize>(rows.row(token, 0).data)
+        return Problem::keys_out ? list.args.tokens : smaller(list.args.index_slot_count, list.args.tokens);
+    }
+
+    KVLOOM_FN static int smaller(int a, int b) { return a < b ? a : b; }
+
+    template <class Rows>
+    KVLOOM_FN static usize begin(Rows const& rows, int token, int limit, int first)
+    {
+        int const read = token < limit ? token : limit > 0 ? limit - 1 : 0;
+        return reinterpret_cast<usize>(rows.row(read, 0).data)
                - usize(rows.ahead(first)) * sizeof(activation);
     }
 };
@@ -145,24 +156,31 @@ struct key_token
         }
     }
 
-    /// Norm and rotation of row m of the list as loaded; `r` where each row has its own mean square.
-    template <class Stored>
-    KVLOOM_FN row<Tile, Problem::head_dim> prepare(key_rows<Problem> const& list, int m, Stored const& stored,
-                                                   float r, site at) const
+    /// The weights of row m of the list.
+    KVLOOM_FN stored_gain<Problem, Tile> fetch_gain(key_rows<Problem> const& list, int m) const
     {
         using types         = insert_types<Problem>;
-        using activation    = typename types::activation;
-        row_kind const kind = list.kind(m);
-        activation const* weights =
-            list.pick(m, args.k_gain, args.v_gain, args.index_q_gain, args.index_k_gain);
-        return with_kind<Problem>(kind, [&](auto of) {
+        auto const* weights = list.pick(m, args.k_gain, args.v_gain, args.index_q_gain, args.index_k_gain);
+        return with_kind<Problem>(list.kind(m), [&](auto of) {
             using norm = typename types::template norm_of<of.value>;
             if constexpr (!types::template weighted<norm>) {
                 weights = nullptr;
             } else if constexpr (types::template over_vector_of<of.value>) {
                 weights += m * types::dim; // k comes first in the list
             }
-            auto const gain    = stored_gain<Problem, Tile>::fetch(tile, weights);
+            return stored_gain<Problem, Tile>::fetch(tile, weights);
+        });
+    }
+
+    /// Norm and rotation of row m of the list as loaded; `r` where each row has its own mean square.
+    template <class Stored>
+    KVLOOM_FN row<Tile, Problem::head_dim> prepare(key_rows<Problem> const& list, int m, Stored const& stored,
+                                                   stored_gain<Problem, Tile> const& gain, float r,
+                                                   site at) const
+    {
+        using types = insert_types<Problem>;
+        return with_kind<Problem>(list.kind(m), [&](auto of) {
+            using norm         = typename types::template norm_of<of.value>;
             float const factor = types::template over_vector_of<of.value> ? key_vector : r;
             auto const y =
                 normalised<Problem, norm>(tile, widen(stored), factor, gain.template factor<norm>());
@@ -251,10 +269,15 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     key_sources<Problem> const sources(list, safe);
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
-        stored[i] = sources.fetch(tile, part * count + i, token);
+        stored[i] = sources.fetch(tile, part * count + i, first_token);
     }
     key_token<Problem, tile_type> own{tile, args, token, live};
     own.load_slots();
+    stored_gain<Problem, tile_type> gains[count];
+    KVLOOM_UNROLL
+    for (int i = 0; i < count; ++i) {
+        gains[i] = own.fetch_gain(list, part * count + i);
+    }
     position.settle();
     own.inside = position.inside;
     own.count_faults(part == 0, (part + 1) * count >= list.count());
@@ -279,7 +302,7 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
         }
         row_kind const kind = list.kind(m);
         int const head      = list.head(m);
-        auto const y        = own.prepare(list, m, stored[i], r[i], at);
+        auto const y        = own.prepare(list, m, stored[i], gains[i], r[i], at);
         own.put_dense(kind, head, y);
         if (!own.inside) {
             own.put_dense(kind, head, {});

@@ -74,6 +74,10 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
         whole = vector_factor(tile, args.q, token, args.eps, at);
     }
     auto const factor = gain.template factor<norm>();
+    // Where batches are straight-line code the angles may arrive after the first rows; a loop would ask at each turn.
+    if constexpr (!Unroll) {
+        turn = widen(tile, position.stored);
+    }
 
     auto const step = [&](int batch) {
         if (batch + 1 < batches) {
@@ -81,7 +85,7 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
         }
         auto const r = row_factors < !over_vector && !is_same_v < norm,
                    no_norm >> (tile, now.rows, args.eps, at);
-        if (batch == 0) {
+        if (Unroll && batch == 0) {
             turn = widen(tile, position.stored);
         }
         KVLOOM_UNROLL

@@ -98,9 +98,11 @@ private:
         int const chunk    = part * lanes + lane;
         auto const row = [&](int token) { return source.row(first + token, head).data + lane * chunk_size; };
         vec<u32, 4> held[size];
+        T const* next_row = row(0) + part * lanes * chunk_size;
         KVLOOM_UNROLL
         for (int t = 0; t < size; ++t) {
-            held[t] = wave.template load<vec<u32, 4>>(row(t) + part * lanes * chunk_size);
+            held[t] = wave.template load<vec<u32, 4>>(next_row);
+            next_row += source.token_stride;
         }
         vec<u32, 4> units[8];
         KVLOOM_UNROLL
@@ -111,7 +113,8 @@ private:
             auto const of_next =
                 each == 1 ? of_now : quantiser<T>(wave, held[next], row(next), part, head, rule, at);
             units[u] = detail::units_of<Overflow, T, element>(held[now], held[next], of_now, of_next);
-            if constexpr (Rule::whole_row) { // else the fp32 values of every token live until they are stored
+            if constexpr (sizeof(element)
+                          == 1) { // else the fp32 values of every token live until they are stored
                 KVLOOM_UNROLL
                 for (int w = 0; w < 4; ++w) {
                     wave.hold(units[u][w]);

@@ -54,7 +54,7 @@ KVLOOM_FN auto quantiser_of(Tile tile, [[maybe_unused]] stored_row<T, Tile, Dim>
             squares = row_sum_of_squares(tile, x, at);
         }
         if constexpr (Rule::largest) {
-            largest = all_reduce(tile, largest_held(x), maximum{}, at);
+            largest = all_reduce(tile, largest_held(x), larger_magnitude{}, at);
         }
         return rule.of_row(squares, largest);
     }
@@ -97,12 +97,13 @@ KVLOOM_FN vec<u32, 4> units_of(vec<u32, 4> const& now, [[maybe_unused]] vec<u32,
             units = pack<Element, Overflow>(a);
         } else {
             vec<float, chunk_size> const b = of_next(unpack<T>(next));
+            vec<float, 2 * chunk_size> both;
             KVLOOM_UNROLL
-            for (int r = 0; r < 4; ++r) {
-                u32 const low  = narrow_pair<Element, Overflow>(a[2 * r], b[2 * r]);
-                u32 const high = narrow_pair<Element, Overflow>(a[2 * r + 1], b[2 * r + 1]);
-                units[r]       = low | high << 16;
+            for (int i = 0; i < chunk_size; ++i) {
+                both[2 * i]     = a[i];
+                both[2 * i + 1] = b[i];
             }
+            units = kvloom::detail::narrow_words<Element, Overflow>(both);
         }
         return units;
     }

@@ -173,7 +173,7 @@ template <class Tile, int Count, class Finish>
 KVLOOM_FN vec<float, Count> of_largest(Tile tile, vec<float, Count> held, Finish finish,
                                        site at = site::here())
 {
-    return reduce_rows<1>(tile, held, maximum{}, finish, at);
+    return reduce_rows<1>(tile, held, larger_magnitude{}, finish, at);
 }
 
 } // namespace v0

@@ -42,14 +42,13 @@ KVLOOM_FN row<Tile, Dim> one_plus(row<Tile, Dim> weights)
 /// odd.
 KVLOOM_FN float sum_of_squares(vec<float, chunk_size> const& x)
 {
-    float even = multiply(x[0], x[0]);
-    float odd  = multiply(x[1], x[1]);
+    float_pair sums{multiply(x[0], x[0]), multiply(x[1], x[1])};
     KVLOOM_UNROLL
     for (int i = 2; i < chunk_size; i += 2) {
-        even = fma(x[i], x[i], even);
-        odd  = fma(x[i + 1], x[i + 1], odd);
+        float_pair const two{x[i], x[i + 1]};
+        sums = fma(two, two, sums);
     }
-    return add(even, odd);
+    return add(sums.low, sums.high);
 }
 
 /// Sum of the squares of a row, in every lane of the tile: runs of 8 (sum_of_squares), then pairwise at distance
@@ -119,13 +118,15 @@ KVLOOM_FN row<Tile, Dim> scaled([[maybe_unused]] Tile tile, row<Tile, Dim> x, fl
     KVLOOM_UNROLL
     for (int k = 0; k < row<Tile, Dim>::parts; ++k) {
         KVLOOM_UNROLL
-        for (int i = 0; i < chunk_size; ++i) {
-            x.part[k][i] = multiply(x.part[k][i], r);
+        for (int i = 0; i < chunk_size; i += 2) {
+            float_pair two = multiply(float_pair{x.part[k][i], x.part[k][i + 1]}, float_pair{r, r});
             if constexpr (!is_same_v<Gain, no_gain>) {
                 static_assert(is_same_v<Gain, row<Tile, Dim>>,
                               "rms_norm: the gain was loaded under another tile");
-                x.part[k][i] = multiply(x.part[k][i], gain.part[k][i]);
+                two = multiply(two, float_pair{gain.part[k][i], gain.part[k][i + 1]});
             }
+            x.part[k][i]     = two.low;
+            x.part[k][i + 1] = two.high;
         }
     }
     return x;

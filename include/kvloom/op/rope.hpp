@@ -119,7 +119,7 @@ KVLOOM_FN void turn_part(Tile tile, row<Tile, Dim> const& x, angles<Tile> const&
         vec<float, chunk_size> across;
         KVLOOM_UNROLL
         for (int i = 0; i < chunk_size; ++i) {
-            across[i] = Rounding::product(partner[i], turn.sine[Part][i]);
+            across[i] = tile.wave.worked_out(Rounding::product(partner[i], turn.sine[Part][i]));
         }
         if constexpr (turned::dims % chunk_size == 0) {
             if (tile.chunk(Part) * chunk_size < turned::dims) {

@@ -106,6 +106,9 @@ struct wave
     /// The compiler may not use what it knows of x: registers are what a warp is short of.
     KVLOOM_DEVICE void forget(u32& x) const { asm("" : "+r"(x)); }
 
+    /// Nothing to say on NVIDIA.
+    KVLOOM_DEVICE float worked_out(float x) const { return x; }
+
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
     KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+r"(x)); }
 

@@ -199,6 +199,14 @@ struct wave
     /// x is worked out here: the compiler may not put that off and keep alive what x is made of.
     KVLOOM_DEVICE void hold(u32& x) const { asm volatile("" : "+v"(x)); }
 
+    /// x, worked out by all lanes here and not below a branch that follows: then a value of another lane that it is
+    /// made of is an operand and takes no move.
+    KVLOOM_DEVICE float worked_out(float x) const
+    {
+        asm("" : "+v"(x));
+        return x;
+    }
+
     /// The compiler may not move instructions across: loads before here are issued before the products after.
     KVLOOM_DEVICE void keep_order() const { __builtin_amdgcn_sched_barrier(0); }
 

@@ -312,6 +312,7 @@ struct wave
     /// Hints for compilers of GPU code.
     KVLOOM_FN void forget(u32&) const {}
     KVLOOM_FN void hold(u32&) const {}
+    KVLOOM_FN float worked_out(float x) const { return x; }
     KVLOOM_FN void keep_order() const {}
 
     /// x, which is the same in every lane of the wave.
