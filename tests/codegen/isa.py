@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+import dataflow
 import loops
 
 # Kinds of instruction, first match wins; a name that ends in a colon is completed by the bytes of the access.
@@ -47,10 +48,10 @@ def width(operation):
     return next((w for pattern, w in WIDTHS if pattern.search(operation)), 0)
 
 
-def pending_at_mfma(body):
+def pending_at_mfma(codes):
     """Vector loads that may be outstanding at a matrix product: the least that a wait just before one leaves; 0 without."""
     least, waited = None, None
-    for code in filter(None, map(loops.instruction, body.splitlines())):
+    for code in codes:
         wait = re.match(r"s_waitcnt.*vmcnt\((\d+)\)", code)
         if wait:
             waited = int(wait.group(1))
@@ -77,7 +78,7 @@ def count_instructions(way):
 
 
 def turn_figures(body, which):
-    """Figures of one turn of the loop that a rule means, with instructions_a_row. Raises LookupError where there is no such loop.
+    """Figures of one turn of the loop that a rule means, with instructions_a_row and those of its products. Raises LookupError where there is no such loop.
 
     `which`: holds {figure: exact number}, mark (named by a comment "; turn of MARK"), rows of a turn, and, where loops lie
     in each other, inner_turns (then the outermost that fits is meant, else the innermost).
@@ -94,7 +95,9 @@ def turn_figures(body, which):
     (largest, _), (smallest, _) = found[0], found[-1]
     if not all(smallest.blocks <= loop.blocks <= largest.blocks for loop, _ in found):
         raise LookupError(f"{len(found)} loops apart from each other with {which}")
-    figures = count_instructions(found[0 if "inner_turns" in which else -1][1])
+    way = found[0 if "inner_turns" in which else -1][1]
+    codes, figures = [code for code, _ in way], count_instructions(way)
+    figures.update(dataflow.product_figures(codes), pending_at_mfma=pending_at_mfma(codes))
     figures["instructions_a_row"] = round(figures["instructions"] / which["rows"], 1)
     return figures
 
@@ -145,7 +148,8 @@ def parse(text, compiler=None):
         code_bytes = re.search(r";\s*codeLenInByte = (\d+)", tail)
         accumulators, registers = info.get("agpr_count", 0), info.get("vgpr_count", 0)
         body = text[start.end() : end]
-        figures = count_instructions((code, 1) for code in map(loops.instruction, body.splitlines()) if code)
+        codes = list(filter(None, map(loops.instruction, body.splitlines())))
+        figures = count_instructions((code, 1) for code in codes)
         figures.update({
             "vgpr": registers - accumulators if registers > accumulators else registers,
             "agpr": accumulators,
@@ -158,7 +162,7 @@ def parse(text, compiler=None):
             "threads": info.get("max_flat_workgroup_size", 0),
             "occupancy": int(occupancy.group(1)) if occupancy else 0,
             "code_bytes": int(code_bytes.group(1)) if code_bytes else 0,
-            "pending_at_mfma": pending_at_mfma(body),
+            "pending_at_mfma": pending_at_mfma(codes),
         })
         report[readable[symbol]] = Kernel(figures, body)
     return report

@@ -8,7 +8,7 @@ import re
 
 LABEL = re.compile(r"^(\.L\w+):")
 BRANCH = re.compile(r"s_(c?)branch\S*\s+(\.L\w+)")
-ACCESS = re.compile(r"(global|buffer|flat|scratch|ds)_(load|store|read|write)")
+ACCESS = re.compile(r"(global|buffer|flat|scratch|ds)_(load|store|read|write)|s_(buffer_)?load")
 MARK = re.compile(r"^\s*; turn of (.+?)\s*$")
 
 
