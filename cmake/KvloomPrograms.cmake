@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # kvloom_program(target backend source...)              a program of this project's own, in <build>/bin
-# kvloom_wrap_sources(out backend source...)            sources compiled in the language of a backend
+# kvloom_wrap_sources(out backend source...)            sources compiled in the language of a backend; plain is HIP too,
+#                                                       for the programs of tests/amd
 # kvloom_warnings(target)                               the flags of this project's own programs
 # kvloom_program_backends lists the backends that they are built for.
 set(kvloom_program_backends ${kvloom_backends})
@@ -14,6 +15,7 @@ endif()
 set(kvloom_language_host CXX)
 set(kvloom_language_cuda CUDA)
 set(kvloom_language_hip HIP)
+set(kvloom_language_plain HIP)
 
 if(KVLOOM_SANITIZER STREQUAL "address")
   set(kvloom_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -49,7 +51,11 @@ function(kvloom_wrap_sources out backend)
   set(defined_host 0)
   set(defined_cuda 0)
   set(defined_hip 0)
+  set(defined_plain 0)
   set(defined_${backend} 1)
+  if(backend STREQUAL "plain")
+    set(defined_hip 1)
+  endif()
   foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE absolute)
     file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${absolute})
@@ -58,6 +64,7 @@ function(kvloom_wrap_sources out backend)
 #define KVLOOM_TEST_BACKEND_HOST @defined_host@
 #define KVLOOM_TEST_BACKEND_CUDA @defined_cuda@
 #define KVLOOM_TEST_BACKEND_HIP @defined_hip@
+#define KVLOOM_TEST_PLAIN @defined_plain@
 #if defined(__CUDACC__) != @defined_cuda@ || defined(__HIP__) != @defined_hip@
 #error "this source was compiled for another backend than was asked for"
 #endif

@@ -24,14 +24,17 @@ image run_and_compare(Stream const& stream, scene const& s, image const& want)
     return got;
 }
 
-/// Runs one scene on every machine; `every`: the oracle looks at each n-th token.
+/// Runs one scene on every machine, with the same bytes on each; `every`: the oracle looks at each n-th token.
 template <class Problem>
 void check_scene(scene const& s, int const every)
 {
     image const want = expected_image(s);
+    image first;
     on_every_machine([&](char const* machine, auto const& stream) {
         INFO(machine << ": " << s.name());
-        image const got   = run_and_compare<Problem>(stream, s, want);
+        image const got = run_and_compare<Problem>(stream, s, want);
+        first           = first.empty() ? got : first;
+        CHECK(difference(s, first, got) == "");
         auto const report = check_against_oracle(s, got, every);
         CHECK(report.text == "");
     });
@@ -62,6 +65,21 @@ void check_scenes(int const number, Chosen const& chosen, std::size_t const long
     auto const all = long_scenes(seed);
     for (std::size_t i = 0; i < longer; ++i) {
         check_scene<Problem>(scene_of<Problem>(all[(2 * seed + i) % all.size()]), 17);
+    }
+}
+
+/// Every small scene, with `longer` the one of many rows too, by the number of the problem.
+template <class Problem>
+void check_small_scenes(int const number, bool const longer)
+{
+    auto const seed = static_cast<std::uint64_t>(number);
+    for (auto const& options : small_scenes(seed)) {
+        check_scene<Problem>(scene_of<Problem>(options), 3);
+    }
+    for (auto const& options : long_small_scenes(seed)) {
+        if (longer) {
+            check_scene<Problem>(scene_of<Problem>(options), 17);
+        }
     }
 }
 

@@ -4,6 +4,9 @@
 
 #include "contract/page_scenes.hpp"
 #include "kvloom/kernel/copy_pages.hpp"
+#if KVLOOM_TEST_PLAIN
+#include "amd/page_loops.hpp"
+#endif
 #include "support/catch.hpp"
 
 #include <algorithm>

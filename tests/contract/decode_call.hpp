@@ -4,6 +4,9 @@
 
 #include "contract/decode_scene.hpp"
 #include "kvloom/kernel/paged_decode.hpp"
+#if KVLOOM_TEST_PLAIN
+#include "amd/decode_loops.hpp"
+#endif
 #include "support/catch.hpp"
 
 namespace kvloom_test {

@@ -7,6 +7,9 @@
 #include "support/make_scene.hpp"
 
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
+#if KVLOOM_TEST_PLAIN
+#include "amd/insert_loops.hpp"
+#endif
 
 #include <string>
 #include <type_traits>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // merge_states: against the formula in double, with empty states, in every type; and what it refuses.
 #include "kvloom/kernel/merge_states.hpp"
+#if KVLOOM_TEST_PLAIN
+#include "amd/merge_loops.hpp"
+#endif
 #include "support/catch.hpp"
 #include "support/data.hpp"
 #include "support/machines.hpp"

@@ -89,6 +89,41 @@ inline std::vector<scene_options> standard_scenes(std::uint64_t const seed)
     return finished(scenes, seed);
 }
 
+/// What the plain AMD test programs call: 1 to 64 tokens, every slot pattern, as few rows as decide, one a tile.
+inline std::vector<scene_options> small_scenes(std::uint64_t const seed)
+{
+    using p = slot_pattern;
+    using c = cache_form;
+    std::vector<scene_options> scenes;
+    scenes.push_back(call_of(1, {64, 8, 4}, p::from_five, p::scattered));
+
+    scenes.push_back(call_of(7, {5, 2, 3}, p::out_of_range, p::few, c::apart));
+    scenes.back().row_gap          = 24;
+    scenes.back().head_gap         = 8;
+    scenes.back().special_values   = true;
+    scenes.back().faulty_positions = true;
+
+    scenes.push_back(call_of(33, {3, 1, 1}, p::scattered, p::consecutive, c::interleaved));
+    scenes.back().row_gap  = 8;
+    scenes.back().in_place = true;
+
+    scenes.push_back(call_of(64, {2, 1, 0}, p::runs, p::paged));
+    scenes.back().missing_value_pages = 1;
+    return finished(scenes, seed);
+}
+
+/// The same with more than 4096 query rows, several a tile.
+inline std::vector<scene_options> long_small_scenes(std::uint64_t const seed)
+{
+    using p = slot_pattern;
+    std::vector<scene_options> scenes;
+    scenes.push_back(call_of(64, {71, 1, 3}, seed % 2 == 0 ? p::runs : p::from_five,
+                             seed % 2 == 0 ? p::few : p::out_of_range, cache_form::apart));
+    scenes.back().special_values   = seed % 2 == 0;
+    scenes.back().faulty_positions = seed % 2 == 1;
+    return finished(scenes, seed);
+}
+
 /// Calls with so many rows that each tile takes several: tokens x query heads is above 4096. Every other one has whole runs of slots.
 inline std::vector<scene_options> long_scenes(std::uint64_t const seed)
 {

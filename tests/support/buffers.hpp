@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#if KVLOOM_TEST_BACKEND_CUDA
+#if KVLOOM_TEST_PLAIN
+#include "amd/plain_stream.hpp"
+#elif KVLOOM_TEST_BACKEND_CUDA
 #include <cuda_runtime.h>
 #elif KVLOOM_TEST_BACKEND_HIP
 #include <hip/hip_runtime.h>
@@ -53,7 +55,12 @@ inline constexpr bool thread_sanitizer  = false;
 /// Whether everything is ten times as slow: tests then repeat less.
 inline constexpr bool sanitized = address_sanitizer || thread_sanitizer;
 
-#if KVLOOM_TEST_BACKEND_CUDA
+/// Whether launches are to be few and short: the plain AMD test programs (tests/amd).
+inline constexpr bool plain = KVLOOM_TEST_PLAIN;
+
+#if KVLOOM_TEST_PLAIN // plain_stream.hpp has backend_memory
+
+#elif KVLOOM_TEST_BACKEND_CUDA
 
 struct backend_memory
 {

@@ -6,7 +6,9 @@
 #include "kvloom/group/launch_bounds.hpp"
 #include "support/buffers.hpp"
 
-#if KVLOOM_TEST_BACKEND_CUDA
+#if KVLOOM_TEST_PLAIN
+#include "amd/plain_stream.hpp"
+#elif KVLOOM_TEST_BACKEND_CUDA
 #include "kvloom/backend/cuda.hpp"
 #elif KVLOOM_TEST_BACKEND_HIP
 #include "kvloom/backend/hip.hpp"
@@ -24,7 +26,9 @@ namespace kvloom_test {
 template <class Body>
 void on_every_machine(Body&& body)
 {
-#if KVLOOM_TEST_BACKEND_CUDA
+#if KVLOOM_TEST_PLAIN
+    on_model_and_device(body);
+#elif KVLOOM_TEST_BACKEND_CUDA
     body("cuda", kvloom::cuda::stream{});
 #elif KVLOOM_TEST_BACKEND_HIP
     body("hip", kvloom::hip::stream{});

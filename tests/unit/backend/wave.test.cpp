@@ -192,7 +192,7 @@ TEST_CASE("a barrier orders shared memory in blocks of every size", "[backend]")
     check_block_sum<1024>(2);
 }
 
-TEST_CASE("more blocks than one grid axis of y or z would hold", "[backend]")
+TEST_CASE("more blocks than one grid axis of y or z would hold", "[backend][large]")
 {
     check_block_sum<32>(65600);
 }
