@@ -84,8 +84,8 @@ std::vector<std::string> differing_blocks(int const number)
     using fused_problem = with_keys<Problem>;
     std::vector<std::string> found;
     auto const seed = static_cast<std::uint64_t>(number);
-    auto scenes     = plain ? small_scenes(seed) : standard_scenes(seed);
-    scenes.push_back(plain ? long_small_scenes(seed)[0] : long_scenes(seed)[2]);
+    auto scenes     = plain_program ? small_scenes(seed) : standard_scenes(seed);
+    scenes.push_back(plain_program ? long_small_scenes(seed)[0] : long_scenes(seed)[2]);
     for (auto options : scenes) {
         if (options.special_values || options.faulty_positions) {
             continue; // the writers know nothing of positions

@@ -224,7 +224,7 @@ void check_found_scales()
 {
     runs r;
     std::vector<float> values;
-    int const step = plain ? 31 : KVLOOM_TEST_BACKEND_HOST ? 3 : 1;
+    int const step = plain_program ? 31 : KVLOOM_TEST_BACKEND_HOST ? 3 : 1;
     for (int significand = 0; significand < 1 << 23; significand += step) {
         int const exponent = -149 + significand / 3 % 277;
         values.push_back(
@@ -258,7 +258,11 @@ TEST_CASE("a quotient by a shared reciprocal rounds as one division", "[law][qua
     for (float const significand : scale_significands()) {
         CAPTURE(significand);
         runs r;
-        r.add(significand, values_for(significand, plain ? 4093 : KVLOOM_TEST_BACKEND_HOST ? 61 : 7, first));
+        r.add(significand, values_for(significand,
+                                      plain_program              ? 4093
+                                      : KVLOOM_TEST_BACKEND_HOST ? 61
+                                                                 : 7,
+                                      first));
         CHECK(unequal_quotients<divided_by>(r) == 0);
         CHECK(unequal_quotients<divided_by_own_scale>(r) == 0);
         first = (first + 17) % 61;
@@ -327,7 +331,7 @@ TEST_CASE("fp8 codes of rows that found their scale are those of true division",
 {
     random_source random(5);
     runs r;
-    for (int i = 0; i < (plain ? 20000 : 200000); ++i) {
+    for (int i = 0; i < (plain_program ? 20000 : 200000); ++i) {
         std::vector<float> row;
         float largest      = 0.0f;
         int const exponent = random.below(250) - 125;

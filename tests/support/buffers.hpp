@@ -56,7 +56,7 @@ inline constexpr bool thread_sanitizer  = false;
 inline constexpr bool sanitized = address_sanitizer || thread_sanitizer;
 
 /// Whether launches are to be few and short: the plain AMD test programs (tests/amd).
-inline constexpr bool plain = KVLOOM_TEST_PLAIN;
+inline constexpr bool plain_program = KVLOOM_TEST_PLAIN;
 
 #if KVLOOM_TEST_PLAIN // plain_stream.hpp has backend_memory
 

@@ -57,7 +57,7 @@ using storage_types = std::tuple<kvloom::bf16, kvloom::fp16, kvloom::fp8_e4m3, k
 #if KVLOOM_TEST_BACKEND_HOST
 constexpr int floats = 20000; // the host's own tests take millions without a kernel around them
 #else
-constexpr int floats = plain ? 2000 : 4000000;
+constexpr int floats = plain_program ? 2000 : 4000000;
 #endif
 
 } // namespace

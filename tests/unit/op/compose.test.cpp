@@ -163,7 +163,7 @@ TEST_CASE("a kernel composed of ops writes what the ready kernel writes", "[op]"
 TEST_CASE("iteration meets every token and head once", "[op]")
 {
     on_every_machine([](char const* name, auto const& stream) {
-        for (int const tokens : {1, 7, 64, plain ? 33 : 131}) {
+        for (int const tokens : {1, 7, 64, plain_program ? 33 : 131}) {
             for (int const heads : {1, 3, 8, 71}) {
                 for (int const blocks : {1, 3, 40}) {
                     CAPTURE(name, tokens, heads, blocks);

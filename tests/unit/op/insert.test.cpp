@@ -198,10 +198,11 @@ void check_values()
 {
     constexpr int window = Layout::vector;
     for (int const pattern : {0, 1, 2, 3}) {
-        for (int const count : {1, 7, 16, 17, 33, plain ? 64 : 100}) {
+        for (int const count : {1, 7, 16, 17, 33, plain_program ? 64 : 100}) {
             check_insert<put_windows<Layout, Dim, Heads>, Layout, Dim>(window, count, 3, pattern);
         }
-        check_insert<put_windows<Layout, Dim, Heads>, Layout, Dim>(window, plain ? 50 : 300, 1, pattern);
+        check_insert<put_windows<Layout, Dim, Heads>, Layout, Dim>(window, plain_program ? 50 : 300, 1,
+                                                                   pattern);
     }
 }
 

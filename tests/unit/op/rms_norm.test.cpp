@@ -153,7 +153,7 @@ void check_canary()
     on_every_machine([&](char const* machine, auto const& stream) {
         CAPTURE(machine, Lanes, Dim);
         auto const first = run_norm<Lanes, Dim>(stream, rows, gain, 1e-6f);
-        for (int repeat = 0; repeat < (plain ? 5 : 100); ++repeat) {
+        for (int repeat = 0; repeat < (plain_program ? 5 : 100); ++repeat) {
             auto const got = run_norm<Lanes, Dim>(stream, rows, gain, 1e-6f);
             REQUIRE(got.offset == first.offset);
             REQUIRE(got.rounded == first.rounded);
