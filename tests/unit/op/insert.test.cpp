@@ -37,10 +37,11 @@ struct put_windows
     struct shared
     {};
 
-    /// For the estimate of tests/amd: a wave goes through its items, and in each through runs or rows of tokens.
+    /// For the estimate of tests/amd: a wave goes through its items, in each through the runs of its window, and through the
+    /// rows of lone tokens.
     static i64 passes(value_args<Layout, Dim> const& a, i64 waves)
     {
-        return i64(a.source.heads) * (a.count + waves * (1 + Dim / chunk_size));
+        return i64(a.source.heads) * (a.count + 2 * waves);
     }
 
     template <class Block>
