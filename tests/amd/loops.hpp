@@ -23,7 +23,7 @@ constexpr bool says_passes(long)
     return false;
 }
 
-/// Of the kernels of tests; the library's are specialisations, in insert_loops.hpp, page_loops.hpp and decode_loops.hpp.
+/// Of the kernels of tests; the library's are specialisations, in the headers *_loops.hpp of this folder.
 template <class Kernel, class Args>
 struct loops_of
 {

@@ -2,6 +2,9 @@
 // README's kernel, composed of ops: it writes what the ready kernel writes.
 #include "support/catch.hpp"
 #include "support/machines.hpp"
+#if KVLOOM_TEST_PLAIN
+#include "amd/insert_loops.hpp"
+#endif
 
 // [snippet: own_kernel]
 #include <kvloom/kvloom.hpp>
