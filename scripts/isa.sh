@@ -3,6 +3,7 @@
 # Registers, occupancy and code size of each kernel of tests/codegen/kernels, or of the given sources or .s files.
 #
 #   scripts/isa.sh [--arch gfx942]... [--match REGEX] [--figures] [FILE...]
+#   scripts/isa.sh --tables [--write PAGE]     the tables of docs/performance.md, with the prediction for three machines
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/scripts/setup.sh"
@@ -20,9 +21,14 @@ else
     exit 3
 fi
 
+flags=(-x hip -std=c++17 -O3 "-I$root/include")
+if [ "${1:-}" = --tables ]; then
+    exec python3 "$root/tests/codegen/performance.py" "${@:2}" -- "${command[@]}" "${flags[@]}"
+fi
+
 files=0
 for argument in "$@"; do
     [ ! -f "$argument" ] || files=1
 done
 [ "$files" = 1 ] || set -- "$@" "$root"/tests/codegen/kernels/*.cpp
-exec python3 "$root/tests/codegen/isa.py" "$@" -- "${command[@]}" -x hip -std=c++17 -O3 "-I$root/include"
+exec python3 "$root/tests/codegen/isa.py" "$@" -- "${command[@]}" "${flags[@]}"

@@ -14,12 +14,13 @@ import sys
 
 import isa
 
+CDNA = ["gfx90a", "gfx942", "gfx950"]  # what a rule is about that names no architecture
 RULES = pathlib.Path(__file__).with_name("rules.json")
 
 
 def load_rules():
     rules = json.loads(RULES.read_text())
-    for rule in [rules["every kernel"], *rules["kernels"]]:
+    for rule in [rules["every kernel"], rules["every kernel of wave32"], *rules["kernels"]]:
         unknown = set(rule) - {"note", "source", "match", "arch", "at_most", "at_least", "turn", "a_row"}
         if unknown:
             sys.exit(f"{RULES.name}: unknown key {', '.join(sorted(unknown))}")
@@ -52,7 +53,7 @@ def check(source, arch, report, rules):
     problems = [] if report else [(None, f"{source.name} {arch}: no kernel in it")]
     bounds, own_bounds = [], {name: set() for name in report}
     for rule in rules["kernels"]:
-        if rule["source"] != source.stem or arch not in rule.get("arch", [arch]):
+        if rule["source"] != source.stem or arch not in rule.get("arch", CDNA):
             continue
         matching = [name for name in report if re.search(rule["match"], name)]
         if not matching:
@@ -61,8 +62,9 @@ def check(source, arch, report, rules):
         for name in matching:
             own_bounds[name] |= set(rule.get("at_most", {})) if "turn" not in rule else set()
     for name in report:  # what a rule of its own allows a kernel stands above what is allowed to every one
-        general = {k: v for k, v in rules["every kernel"]["at_most"].items() if k not in own_bounds[name]}
-        bounds.append((name, {"at_most": general}))
+        general = rules["every kernel" if arch in CDNA else "every kernel of wave32"]
+        at_most = {k: v for k, v in general["at_most"].items() if k not in own_bounds[name]}
+        bounds.append((name, {**general, "at_most": at_most}))
     for name, rule in bounds:
         figures = report[name].figures
         if "turn" in rule:

@@ -30,6 +30,21 @@ KVLOOM_FN bool leaves_fp8(float x)
     return !(fp8_size(x) < bit_cast<float>(codec<T>::traits::overflow));
 }
 
+/// x as a conversion must get it that makes NaN of whatever lies out of range: at most the largest value, NaN still
+/// NaN (of numbers nobody asks).
+template <class T, values Of>
+KVLOOM_FN float within_fp8(float x)
+{
+#if KVLOOM_ON_AMD && defined(__gfx950__)
+    if constexpr (Of == values::any) {
+        return __builtin_elementwise_maximum(__builtin_elementwise_minimum(x, numeric<T>::largest),
+                                             -numeric<T>::largest);
+    }
+#endif
+    float const clamped = between(x, -numeric<T>::largest, numeric<T>::largest); // of NaN a bound
+    return Of == values::any && is_unordered(x) ? x : clamped;
+}
+
 #if KVLOOM_NATIVE_FP8
 
 /// x as the hardware conversion must get it, so that the result follows the policy.
@@ -38,21 +53,10 @@ KVLOOM_FN float prepare_fp8(float x)
 {
     if constexpr (is_same_v<Overflow, to_nan>) {
         return leaves_fp8<T>(x) ? bit_cast<float>(0x7fc00000u) : x;
+    } else if constexpr (KVLOOM_ON_AMD) {
+        return within_fp8<T, Of>(x);
     } else {
-#if KVLOOM_ON_AMD
-        // Out of range the conversion gives NaN.
-#if defined(__gfx950__)
-        if constexpr (Of == values::any) {
-            return __builtin_elementwise_maximum(__builtin_elementwise_minimum(x, numeric<T>::largest),
-                                                 -numeric<T>::largest);
-        }
-#endif
-        float const clamped = __builtin_amdgcn_fmed3f(x, numeric<T>::largest, -numeric<T>::largest);
-        // The median of three gives the lower bound for NaN.
-        return Of == values::any && is_unordered(x) ? x : clamped;
-#else
         return x;
-#endif
     }
 }
 
