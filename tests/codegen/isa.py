@@ -33,7 +33,7 @@ KINDS = [
     ("branch", re.compile(r"s_(c?branch|setpc|swappc|call)")),
 ]
 # Counted beside the kinds, by the start of the instruction.
-PREFIXES = {"flat": "flat_", "scratch": "scratch_", "ds": "ds_", "valu": "v_", "salu": "s_", "permute": "v_perm"}
+PREFIXES = {"flat": "flat_", "scratch": "scratch_", "ds": "ds_", "valu": "v_", "salu": "s_", "permute": "v_perm", "clamp": "v_med3_f32"}
 WIDTHS = [
     (re.compile(r"byte|_[ui]8|_b8"), 1),
     (re.compile(r"short|_[ui]16|_b16"), 2),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A loop with twice the instructions that a row may take: each value is divided by the instructions of an exact division.
-// breaks: instructions_a_row
+// breaks: instructions_a_row clamp
 #include <hip/hip_runtime.h>
 
 __global__ void dear_turn(float const* __restrict__ from, float* __restrict__ to, int count, float by)
