@@ -98,6 +98,18 @@ KVLOOM_FN chunk_words<T> pack(vec<float, chunk_size> const& values)
     }
 }
 
+/// The same without a branch, each value asked for NaN by itself: for who converts many chunks in a row and is short of
+/// registers.
+template <class T, class Overflow = saturate>
+KVLOOM_FN chunk_words<T> pack_each(vec<float, chunk_size> const& values)
+{
+    if constexpr (sizeof(T) == 4) {
+        return bit_cast<chunk_words<T>>(values);
+    } else {
+        return detail::narrow_words<T, Overflow, detail::values::any>(values);
+    }
+}
+
 /// A stored row as fp32 values.
 template <class T, class Tile, int Dim>
 KVLOOM_FN row<Tile, Dim> widen(stored_row<T, Tile, Dim> const& stored)

@@ -205,7 +205,7 @@ KVLOOM_FN stored_lines<T, Tile, Dim, Count> convert_lines(stored_lines<From, Til
                     values[i] = divide(values[i], divisors[Along == axis::dim ? j : i]);
                 }
             }
-            converted.line[j].part[k] = pack<T, Overflow>(values);
+            converted.line[j].part[k] = pack_each<T, Overflow>(values);
         }
     }
     return converted;
