@@ -246,8 +246,8 @@ TEST_CASE("a window is the number of keys seen, the query's own included", "[con
     check_throughout<windowed>(o, {8.0, 9.0});
 
     decode_options any;
-    any.lengths = {1100, 40};
-    any.count   = 3;
+    any.lengths = {1100, 40, 1}; // of the last sequence, most query tokens lie before token 0
+    any.count   = 5;
     auto none   = scene_for<windowed>(any);
     on_every_machine([&](char const* machine, auto const& stream) {
         none.options.window = 0;

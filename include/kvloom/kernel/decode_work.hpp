@@ -159,8 +159,7 @@ KVLOOM_FN int window_begin(no_window, int)
 }
 KVLOOM_FN int window_begin(sliding_window window, int position)
 {
-    int const first = window.size > 0 ? position + 1 - window.size : 0;
-    return first > 0 ? first : 0;
+    return window.size > 0 && window.size <= position ? position + 1 - window.size : 0;
 }
 
 /// Reads the extent of a sequence, where `Uniform` the same for all lanes. Negative counts are none.
