@@ -95,6 +95,17 @@ void check_throughout(decode_options const& options, std::vector<double> const& 
 
 } // namespace
 
+TEST_CASE("a page id out of range is no page, and page 0 least of all", "[contract][cases]") // B03
+{
+    auto o      = even_weights({40}, token_number);
+    auto s      = scene_for<plain>(o);
+    s.ids[0][1] = 99;
+    s.table     = make_ids(s.ids[0], false);
+    auto const m =
+        scalar_model::round_to(scalar_model::dtype::bf16, 404.0F / 24.0F); // tokens 0..15 and 32..39
+    run_by_hand<plain>(s, [&](auto const& call) { CHECK(is_throughout(s, call.out(), 0, m)); });
+}
+
 TEST_CASE("NaN and infinities in slots that hold no token change no bit", "[contract][cases]") // B34
 {
     decode_options o;
