@@ -44,6 +44,33 @@ struct striped_logits
     }
 };
 
+/// Hides every third key, other ones from each head, and all of them from head 4.
+struct hiding_logits
+{
+    static constexpr bool changes = true;
+
+    KVLOOM_FN float operator()(float logit, score_place const& at) const
+    {
+        bool const hidden =
+            at.query_head == 4 || (at.query_position - at.key_position) % 3 == at.query_head % 3;
+        return hidden ? -INFINITY : logit;
+    }
+
+    static double exact(double const logit, std::int64_t const query_position,
+                        std::int64_t const key_position, int const query_head)
+    {
+        bool const hidden = query_head == 4 || (query_position - key_position) % 3 == query_head % 3;
+        return hidden ? -std::numeric_limits<double>::infinity() : logit;
+    }
+};
+
+struct hiding : decode_problem
+{
+    using logits = hiding_logits;
+    using sinks  = head_sinks;
+    using lse    = natural_lse;
+};
+
 struct striped : decode_problem
 {
     using logits = striped_logits;
@@ -138,4 +165,13 @@ TEST_CASE("paged_decode: scores changed by a functor of one's own", "[contract][
     o.kv_heads = 1;
     o.faulty   = true;
     check_decode<striped>(o);
+}
+
+TEST_CASE("paged_decode: -infinity hides a key, and a row with no other is zeros", "[contract][decode]")
+{
+    auto o = several();
+    for (int const blocks : {1, 3, 20}) {
+        o.blocks = blocks;
+        check_decode<hiding>(o);
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention of one query row in double precision, straight from the formula, and how far rounding may stray from it.
 //
-//   s[i] = logit(scale * key_scale[i] * (q . k[i]))        tokens i that the row sees and that have a page
+//   s[i] = logit(scale * key_scale[i] * (q . k[i]))        tokens i that the row sees and that have a page; -infinity hides
 //   l    = sum of e^s[i], and e^sink where there is one
 //   o[d] = sum of e^s[i] * value_scale[i] * v[i][d] / l    zero where no token is seen
 //   lse  = log l                                           -infinity where no token is seen
@@ -96,6 +96,9 @@ std::vector<seen_token> score_tokens(context const& c, std::vector<double> const
         }
         double const by    = rule.scale * c.key_scales[static_cast<std::size_t>(i)];
         double const score = logit(by * product, i);
+        if (std::isinf(score) && score < 0.0) {
+            continue; // hidden
+        }
         double const drift = by * size * (rounding.query + (c.key_dim + 16) * step)
                              + by * keys * largest * rounding.least_query
                              + 4.0 * step * (std::fabs(by * product) + std::fabs(score)) + rounding.logit
