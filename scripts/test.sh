@@ -97,8 +97,8 @@ stage_tsan() {
 
 amd_arguments() {
     if [ "$kvloom_amd_preset" = amd ]; then echo "-DKVLOOM_CLANG=$kvloom_clang"; fi
-    # Without a GPU the test programs are only compiled: for one processor and without the longest, to save time. Headers
-    # and the kernels under tests/codegen are compiled for all.
+    # Without a GPU the test programs are only compiled: for one processor and without the longest, to save time. Headers,
+    # the kernels under tests/codegen and the programs of tests/amd are compiled for all, and the latter run on the model.
     if [ -e /dev/kfd ]; then
         echo -DKVLOOM_PROGRAM_HIP_ARCHITECTURES= -DKVLOOM_BUILD_LONG_GPU_TESTS=ON
     else
