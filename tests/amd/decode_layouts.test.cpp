@@ -21,7 +21,13 @@ TEST_CASE("paged_decode: token rows of 256 dims, pages of 64", "[contract][decod
 
 TEST_CASE("paged_decode: token rows of fp8 and 512 dims", "[contract][decode]")
 {
-    check_small_decode<decode_of<token_rows<fp8_e4m3_fnuz, 512>>>();
+    using wide = decode_of<token_rows<fp8_e4m3_fnuz, 512>>;
+    auto o     = few_rows(); // fewer tokens: the code of a step is long
+    o.lengths  = {0, 1, 17, 100};
+    check_decode<wide>(o);
+    o         = many_rows();
+    o.lengths = {100, 31};
+    check_decode<wide>(o);
 }
 
 TEST_CASE("paged_decode: transposed values", "[contract][decode]")
