@@ -143,7 +143,7 @@ TEST_CASE("merge_states refuses by name", "[contract][merge]")
         device_array<float> const memory(std::size_t{4096}, 0.0F);
         merge_args<merge_problem_type> good;
         good.states     = {memory.data(), 1, 128, 128};
-        good.state_lse  = {memory.data(), 1};
+        good.state_lse  = {memory.data() + 3000, 1};
         good.count      = 2;
         good.rows       = 2;
         good.out        = {reinterpret_cast<bf16*>(memory.data() + 1024), 1, 128, 128};
@@ -165,5 +165,46 @@ TEST_CASE("merge_states refuses by name", "[contract][merge]")
                   a.out.data = reinterpret_cast<bf16*>(const_cast<float*>(a.states.data) + 256);
               })
               == "out.data must not overlap another argument");
+        CHECK(said([](auto& a) {
+                  a.lse = {const_cast<float*>(a.state_lse.data), 1};
+              })
+              == "lse.data must not overlap another argument");
+        CHECK(said([](auto& a) {
+                  a.lse = {const_cast<float*>(a.states.data) + 300, 1};
+              })
+              == "lse.data must not overlap another argument");
+        CHECK(said([](auto& a) {
+                  a.lse = {reinterpret_cast<float*>(a.out.data), 1};
+              })
+              == "lse.data must not overlap another argument");
+        CHECK(said([](auto& a) {
+                  a.state_lse = {reinterpret_cast<float*>(a.out.data), 1};
+              })
+              == "out.data must not overlap another argument");
+    });
+}
+
+TEST_CASE("merge_states: a logarithm of any size is not that of a state that has seen nothing",
+          "[contract][merge]")
+{
+    using problem = merge_of<float, float, natural_lse, 64>;
+    on_every_machine([](char const* machine, auto const& stream) {
+        for (float const logarithm : {-3e38F, -7e29F, -1e20F, 0.0F, 1e20F, 2e38F, 3e38F}) {
+            CAPTURE(machine, logarithm);
+            device_array<float> const in(std::vector<float>(64, 2.5F));
+            device_array<float> const in_lse(1, logarithm), out(64, 77.0F), lse(1, 77.0F);
+            merge_args<problem> args;
+            args.states    = {in.data(), 1, 64, 64};
+            args.state_lse = {in_lse.data(), 1};
+            args.count     = 1;
+            args.rows      = 1;
+            args.out       = {out.data(), 1, 64, 64};
+            args.lse       = {lse.data(), 1};
+            REQUIRE(text_of(merge_states<problem>::launch(stream, args)) == "");
+            CHECK(out.values() == std::vector<float>(64, 2.5F));
+            double const most = 2.3e38; // natural logarithms that fp32 holds to base 2
+            double const want = std::max(std::min(double(logarithm), most), -most);
+            CHECK(std::fabs(double(lse.values()[0]) - want) <= 0.05 * std::fabs(want));
+        }
     });
 }

@@ -190,6 +190,12 @@ TEST_CASE("paged_decode refuses lengths, scales, sinks, logarithms and the works
             {[](full_args& a) { a.lse.data = nullptr; }, "lse.data must not be null"},
             {[](full_args& a) { a.lse.token_stride = 11; },
              "lse.token_stride must be at least 12, but is 11"},
+            {[](full_args& a) { a.lse.data = reinterpret_cast<float*>(a.out.data); },
+             "lse.data must not overlap another argument"},
+            {[](full_args& a) {
+                 a.lse.data = reinterpret_cast<float*>(const_cast<bf16*>(a.query.data) + 64);
+             },
+             "lse.data must not overlap another argument"},
             {[](full_args& a) { a.workspace.data = nullptr; }, "workspace.data must not be null"},
             {[](full_args& a) { shift(a.workspace.data, 128); },
              "workspace.data must be a multiple of 256, but is "},

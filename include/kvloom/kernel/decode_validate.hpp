@@ -81,17 +81,25 @@ void check_decode_heads(checks& check, decode_args<Problem> const& a)
     }
 }
 
-/// Output rows must not overlap what is read.
+/// What is written must neither overlap what is read nor the rest of it.
 template <class Problem>
 void check_decode_overlap(checks& check, decode_args<Problem> const& a, i64 rows)
 {
     if (!check.first.ok()) {
         return;
     }
+    auto const keys   = bytes_of(a.keys);
+    auto const values = bytes_of(a.values);
+    auto const query  = bytes_of(a.query, rows);
     auto const out    = bytes_of(a.out, rows);
-    bool const shared = share_bytes(out, bytes_of(a.keys)) || share_bytes(out, bytes_of(a.values))
-                        || share_bytes(out, bytes_of(a.query, rows));
-    check.report(shared, fault::overlapping, "out.data", 0, 0);
+    auto const meets  = [&](strided_bytes const& written) {
+        return share_bytes(written, keys) || share_bytes(written, values) || share_bytes(written, query);
+    };
+    check.report(meets(out), fault::overlapping, "out.data", 0, 0);
+    if constexpr (Problem::lse::present) {
+        auto const lse = bytes_of_logarithms(a.lse.data, rows, a.out.heads, a.lse.token_stride);
+        check.report(meets(lse) || share_bytes(lse, out), fault::overlapping, "lse.data", 0, 0);
+    }
 }
 
 /// Whether a float is positive and finite.

@@ -22,7 +22,7 @@ struct merge_problem
 
 /// Arguments. State i of row t and head h is the row `states.row(i * rows + t, h)`, normalised, and the logarithm of its
 /// sum of exponentials `state_lse.data[(i * rows + t) * state_lse.token_stride + h]`; -infinity: it has seen no key, and
-/// its row is not looked at. Strides are in elements; bases and strides of rows are multiples of 16 bytes.
+/// its row is not looked at; any other number enters, to base 2 held within fp32's range. Strides are in elements; bases and strides of rows are multiples of 16 bytes.
 template <class Problem>
 struct merge_args
 {
@@ -92,7 +92,8 @@ private:
             return state;
         }
         using element             = typename Problem::state;
-        state.top                 = Problem::lse::natural ? multiply(lse, log2_of_e) : lse;
+        float const base2         = Problem::lse::natural ? multiply(lse, log2_of_e) : lse;
+        state.top                 = between(base2, no_maximum, -no_maximum);
         state.sum                 = 1.0F;
         element const* const from = args.states.row(row, head).data + dim;
         if constexpr (sizeof(element) == 4) {
@@ -137,9 +138,7 @@ struct merge_states
             check.at_least("lse.token_stride", a.lse.token_stride, a.out.heads);
         }
         if (check.first.ok()) {
-            bool const shared = detail::share_bytes(detail::bytes_of(a.out, a.rows),
-                                                    detail::bytes_of(a.states, a.count * a.rows));
-            check.report(shared, fault::overlapping, "out.data", 0, 0);
+            check_overlap(check, a);
         }
         return check.first;
     }
@@ -157,6 +156,26 @@ struct merge_states
         i64 const blocks  = (i64(a.rows) * a.out.heads + a_block - 1) / a_block;
         i64 const most    = i64(1) << 20;
         return detail::start_kernel(stream, kernel{}, a, blocks < most ? blocks : most);
+    }
+
+private:
+    static detail::strided_bytes logarithms_of(typename Problem::lse const& lse, int rows, int heads)
+    {
+        return detail::bytes_of_logarithms(lse.data, rows, heads, lse.token_stride);
+    }
+
+    /// What is written may neither lie over what is read nor over each other.
+    static void check_overlap(detail::checks& check, args const& a)
+    {
+        auto const states     = detail::bytes_of(a.states, a.count * a.rows);
+        auto const logarithms = logarithms_of(a.state_lse, a.count * a.rows, a.out.heads);
+        auto const out        = detail::bytes_of(a.out, a.rows);
+        auto const lse        = logarithms_of(a.lse, a.rows, a.out.heads);
+        check.report(detail::share_bytes(out, states) || detail::share_bytes(out, logarithms),
+                     fault::overlapping, "out.data", 0, 0);
+        check.report(detail::share_bytes(lse, states) || detail::share_bytes(lse, logarithms)
+                         || detail::share_bytes(lse, out),
+                     fault::overlapping, "lse.data", 0, 0);
     }
 };
 

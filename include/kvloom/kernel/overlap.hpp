@@ -97,6 +97,17 @@ inline bool share_bytes(strided_bytes const& a, strided_bytes const& b)
     return share_bytes(a, a.axes, b, b.axes, b.begin - a.begin);
 }
 
+/// The bytes of logarithms [rows][heads], rows `stride` of them apart; none where there is no pointer.
+inline strided_bytes bytes_of_logarithms(float const* data, i64 rows, int heads, i64 stride)
+{
+    if (data == nullptr || rows <= 0) {
+        return {};
+    }
+    strided_bytes bytes(data, heads * i64(sizeof(float)));
+    bytes.along(rows, stride * i64(sizeof(float)));
+    return bytes;
+}
+
 template <class T, int Dim, class Heads>
 strided_bytes bytes_of(head_rows<T, Dim, Heads> const& rows, int tokens)
 {

@@ -12,7 +12,7 @@ inline namespace v0 {
 
 /// The maximum of no scores: finite, so that no difference of maxima is NaN, and so low that any score's weight against
 /// it is zero.
-inline constexpr float no_maximum = -1e30F;
+inline constexpr float no_maximum = -numeric<float>::largest;
 
 /// How far scores may pass the reference before it follows them, in powers of two.
 template <class Element>
