@@ -80,7 +80,7 @@ def count_instructions(way):
 def turn_figures(body, which):
     """Figures of one turn of the loop that a rule means, with instructions_a_row and those of its products. Raises LookupError where there is no such loop.
 
-    `which`: holds {figure: exact number}, mark (named by a comment "; turn of MARK"), rows of a turn, and, where loops lie
+    `which`: holds {figure: exact number, or a list of them}, mark (named by a comment "; turn of MARK"), rows of a turn, and, where loops lie
     in each other, inner_turns (then the outermost that fits is meant, else the innermost).
     """
     blocks, found = loops.blocks_of(body), []
@@ -88,7 +88,8 @@ def turn_figures(body, which):
         way = loops.turn(blocks, loop, which.get("inner_turns", 1))
         counts = count_instructions((code, 1) for code, _ in way)
         marks = [mark for number in loop.blocks for mark in blocks[number].marks]
-        if all(counts[k] == v for k, v in which.get("holds", {}).items()) and which.get("mark") in [None, *marks]:
+        held = all(counts[k] in (v if isinstance(v, list) else [v]) for k, v in which.get("holds", {}).items())
+        if held and which.get("mark") in [None, *marks]:
             found.append((loop, way))
     if not found:
         raise LookupError(f"no loop with {which}")

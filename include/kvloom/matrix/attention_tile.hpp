@@ -20,23 +20,19 @@ template <class Unit>
 KVLOOM_FN constexpr bool c_fills_b()
 {
     constexpr int elements = Unit::b_words * word_size<typename Unit::element>;
-    if (elements != depth_of_lane<Unit> || elements != Unit::c_numbers * (Unit::k / Unit::m)) {
-        return false;
-    }
+    bool fills = elements == depth_of_lane<Unit> && elements == Unit::c_numbers * (Unit::k / Unit::m);
     for (int lane = 0; lane < Unit::lanes; ++lane) {
         int const group = Unit::b(lane, 0).row / elements;
         for (int e = 0; e < elements; ++e) {
-            if (!(Unit::b(lane, e) == matrix_coord{group * elements + e, Unit::b(lane, 0).column})) {
-                return false;
-            }
+            matrix_coord const wanted{group * elements + e, Unit::b(lane, 0).column};
+            fills = fills && Unit::b(lane, e) == wanted;
         }
         for (int e = 0; e < Unit::c_numbers; ++e) {
-            if (!(Unit::c(lane, e) == matrix_coord{group * Unit::c_numbers + e, Unit::b(lane, 0).column})) {
-                return false;
-            }
+            matrix_coord const wanted{group * Unit::c_numbers + e, Unit::b(lane, 0).column};
+            fills = fills && Unit::c(lane, e) == wanted;
         }
     }
-    return true;
+    return fills;
 }
 
 /// Whether the rows that a lane holds in C are the two that it holds in A, as many elements of each once products side
@@ -46,24 +42,20 @@ KVLOOM_FN constexpr bool c_fills_a()
 {
     constexpr int word = word_size<typename Unit::element>;
     constexpr int all  = Unit::a_words * word;
-    if (all != 2 * depth_of_lane<Unit> || all != Unit::c_numbers * (Unit::k / Unit::n)) {
-        return false;
-    }
+    bool fills         = all == 2 * depth_of_lane<Unit> && all == Unit::c_numbers * (Unit::k / Unit::n);
     for (int lane = 0; lane < Unit::lanes; ++lane) {
         int const group = Unit::a(lane, 0).column / word;
         for (int e = 0; e < all; ++e) {
             int const row = Unit::a(lane, e / word % 2 * word).row;
-            if (!(Unit::a(lane, e) == matrix_coord{row, (e / word / 2 * 4 + group) * word + e % word})) {
-                return false;
-            }
+            matrix_coord const wanted{row, (e / word / 2 * 4 + group) * word + e % word};
+            fills = fills && Unit::a(lane, e) == wanted;
         }
         for (int e = 0; e < Unit::c_numbers; ++e) {
-            if (!(Unit::c(lane, e) == matrix_coord{Unit::a(lane, e / 2 * word).row, 2 * group + e % 2})) {
-                return false;
-            }
+            matrix_coord const wanted{Unit::a(lane, e / 2 * word).row, 2 * group + e % 2};
+            fills = fills && Unit::c(lane, e) == wanted;
         }
     }
-    return true;
+    return fills;
 }
 
 } // namespace detail

@@ -63,7 +63,7 @@ struct product_args
 
 /// Whether a machine has a unit; the model of a wave has all of its size.
 template <class Unit>
-constexpr bool is_there([[maybe_unused]] arch_id const arch)
+KVLOOM_FN constexpr bool is_there([[maybe_unused]] arch_id const arch)
 {
 #if KVLOOM_TEST_BACKEND_HIP
     bool const fp8 = sizeof(typename Unit::element) == 1;
