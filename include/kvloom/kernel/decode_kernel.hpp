@@ -143,7 +143,7 @@ template <class Problem, int Rows>
 struct decode_through_rings
 {
     static constexpr int lanes = 32;
-    static constexpr int waves = Rows <= 32 ? 2 : 4; ///< that compute
+    static constexpr int waves = Rows <= 16 ? 2 : 4; ///< that compute
 
     using shape = detail::decode_shape<Problem, Rows, waves, lanes>;
     using types = decode_types<Problem>;

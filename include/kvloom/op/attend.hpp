@@ -155,6 +155,49 @@ KVLOOM_FN void swap_pairs(bool swapped, typename Tile::row_operand& operand)
     }
 }
 
+/// Whether a score is above its row's reference.
+template <class Tile, int Dim>
+KVLOOM_FN bool passes(softmax_fragment<Tile, Dim> const& softmax, float const (&largest)[Tile::lane_rows])
+{
+    bool passed = false;
+    KVLOOM_UNROLL
+    for (int r = 0; r < Tile::lane_rows; ++r) {
+        passed = passed || largest[r] > softmax.top[r] + headroom<typename Tile::element>;
+    }
+    return passed;
+}
+
+/// Scores become probabilities against a reference that is near enough: it is moved before, or, where it may lag and a
+/// score has left it too far behind, after a first try.
+template <class Tile, class Wave, int Groups, int Dim>
+KVLOOM_FN void exponentiate(Wave wave, score_fragment<Tile, Groups> const& scores,
+                            float const (&scale)[Tile::lane_rows], bool fresh,
+                            softmax_fragment<Tile, Dim>& softmax, score_fragment<Tile, Groups>& probabilities,
+                            float (&sum)[Tile::lane_rows], site at)
+{
+    constexpr float lag = most_lag<typename Tile::element>;
+    constexpr bool lags = lag != 0.0F;
+    float largest[Tile::lane_rows];
+    if (!lags || fresh) {
+        find_largest<Tile>(scores, scale, largest);
+    }
+    if (fresh) {
+        refer_to<Tile>(wave, softmax, largest, at);
+    } else if constexpr (!lags) {
+        if (wave.ballot(passes<Tile>(softmax, largest), at) != 0) {
+            raise<Tile>(wave, softmax, largest, at);
+        }
+    }
+    [[maybe_unused]] bool const behind = exponentials<Tile>(scores, scale, softmax.top, probabilities, sum);
+    if constexpr (lags) {
+        if (wave.ballot(behind, at) != 0) {
+            find_largest<Tile>(scores, scale, largest);
+            raise<Tile>(wave, softmax, largest, at);
+            (void)exponentials<Tile>(scores, scale, softmax.top, probabilities, sum);
+        }
+    }
+}
+
 /// Probabilities as operands of the second product.
 template <class Tile, class Step, class Weigh>
 KVLOOM_FN void weigh_and_pack(score_fragment<Tile, Step::groups> const& probabilities, int group,
@@ -229,18 +272,8 @@ KVLOOM_FN void attend(Wave wave, Step& step, query_fragment<Tile, KeyDim> const&
         detail::hide<Tile>(step, group, rules.seen, scores);
     }
     detail::score_fragment<Tile, Step::groups> probabilities;
-    float largest[Tile::lane_rows];
     float sum[Tile::lane_rows];
-    if (fresh) {
-        detail::find_largest<Tile>(scores, scale, largest);
-        refer_to<Tile>(wave, softmax, largest, at);
-    }
-    bool const behind = detail::exponentials<Tile>(scores, scale, softmax.top, probabilities, sum);
-    if (wave.ballot(behind, at) != 0) {
-        detail::find_largest<Tile>(scores, scale, largest);
-        raise<Tile>(wave, softmax, largest, at);
-        (void)detail::exponentials<Tile>(scores, scale, softmax.top, probabilities, sum);
-    }
+    detail::exponentiate<Tile>(wave, scores, scale, fresh, softmax, probabilities, sum, at);
     typename Tile::row_operand operands[Step::groups];
     detail::weigh_and_pack<Tile, Step>(probabilities, group, weigh, operands);
     KVLOOM_UNROLL

@@ -14,13 +14,14 @@ inline namespace v0 {
 /// it is zero.
 inline constexpr float no_maximum = -numeric<float>::largest;
 
-/// How far scores may pass the reference before it follows them, in powers of two.
+/// How far scores may pass the reference before it follows them, in powers of two. fp8 has no range to spare: its
+/// reference follows at once.
 template <class Element>
-inline constexpr float most_lag = sizeof(Element) == 1 ? 0.5F : 8.0F;
+inline constexpr float most_lag = sizeof(Element) == 1 ? 0.0F : 8.0F;
 
 /// Powers of two by which the reference stays below the maximum: probabilities of fp16 then use its range up to 2^15,
-/// those of fp8 up to 2^7.5 (either kind ends beyond 2^7.8), and lose less of small ones to subnormal numbers; bf16 has
-/// range enough.
+/// those of fp8 up to 2^7 (either kind ends below 2^8), and lose less of small ones to subnormal numbers; bf16 has range
+/// enough.
 template <class Element>
 inline constexpr float headroom = is_same_v<Element, bf16> ? 0.0F : 7.0F;
 
