@@ -59,8 +59,9 @@ KVLOOM_FN typename decode_types<Problem>::source source_of(Wave wave, decode_wor
 
 } // namespace detail
 
-/// The kernel for machines whose loads are operands as they arrive: all waves compute, and fold together. Where waves
-/// have another number of lanes it is empty: one program may hold code for both kinds.
+/// The kernel for machines whose loads are operands as they arrive: all waves compute, and fold together. It is empty
+/// where it is never started, since one program may hold code for several machines: where waves have another number of
+/// lanes, and where rings carry the pages.
 template <class Problem, int Rows, int Lanes>
 struct decode_through_registers
 {
@@ -77,12 +78,16 @@ struct decode_through_registers
     template <class Block>
     KVLOOM_FN void operator()(Block const& block, detail::decode_work<Problem> const& work) const
     {
-        if constexpr (Block::wave_type::size == Lanes) {
+        if constexpr (is_started<typename Block::wave_type>) {
             attend_segments(block, work);
         }
     }
 
 private:
+    template <class Wave>
+    static constexpr bool is_started =
+        Wave::size == Lanes && !(Wave::arch == arch_id::sm_90 && decode_types<Problem>::fits_rings);
+
     template <class Block>
     KVLOOM_FN static void attend_segments(Block const& block, detail::decode_work<Problem> const& work)
     {
