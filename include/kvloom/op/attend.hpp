@@ -146,11 +146,15 @@ KVLOOM_FN void swap_pairs(bool swapped, typename Tile::row_operand& operand)
                 word      = swapped ? word << 16 | word >> 16 : word;
             }
         } else {
-            static_assert(Tile::words == 2, "swap_pairs: four elements must be two words");
-            u32 const first              = operand[r];
-            u32 const second             = operand[Tile::unit_rows + r];
-            operand[r]                   = swapped ? second : first;
-            operand[Tile::unit_rows + r] = swapped ? first : second;
+            KVLOOM_UNROLL
+            for (int w = 0; w < Tile::words; w += 2) {
+                u32& low         = operand[w * Tile::unit_rows + r];
+                u32& high        = operand[(w + 1) * Tile::unit_rows + r];
+                u32 const first  = low;
+                u32 const second = high;
+                low              = swapped ? second : first;
+                high             = swapped ? first : second;
+            }
         }
     }
 }
