@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A kernel composed of ops normalises, rotates and stores keys in SHUFFLE pages; a plain loop checks them.
 #include "../support/machine.hpp"
+#include "../support/rows.hpp"
 #include <kvloom/backend/message.hpp>
 #include <kvloom/kvloom.hpp>
 
@@ -8,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -17,8 +17,9 @@ namespace {
 using kvloom::bf16;
 using kvloom::i64;
 
-constexpr int dim       = 128;
-constexpr int rotary    = 64;
+using plain::dim;
+using plain::rotary;
+
 constexpr int page_size = 16;
 constexpr int pages     = 4;
 constexpr int positions = 32;
@@ -74,23 +75,11 @@ struct inputs
 
 inputs make_inputs()
 {
-    std::mt19937 random(1);
-    std::uniform_real_distribution<float> uniform(-2.0F, 2.0F);
-    inputs in;
     constexpr int tokens = 21;
-    for (int i = 0; i < tokens * dim; ++i) {
-        in.rows.push_back(kvloom::encode<bf16>(uniform(random)));
-    }
-    for (int d = 0; d < dim; ++d) {
-        in.gain.push_back(kvloom::encode<bf16>(0.25F * uniform(random)));
-    }
-    for (int p = 0; p < positions; ++p) {
-        for (int i = 0; i < rotary; ++i) {
-            double const angle = p * std::pow(1e4, -2.0 * (i % (rotary / 2)) / rotary);
-            in.angles.push_back(
-                kvloom::encode<bf16>(float(i < rotary / 2 ? std::cos(angle) : std::sin(angle))));
-        }
-    }
+    inputs in;
+    in.rows   = plain::random_values(std::size_t{tokens * dim}, 1, 2.0F);
+    in.gain   = plain::random_values(std::size_t{dim}, 2, 0.5F);
+    in.angles = plain::angles(positions, 1e4);
     for (int t = 0; t < tokens; ++t) {
         in.position.push_back(t * 13 % positions);
         in.slot.push_back(t == 5 ? -1 : 3 + 2 * t); // token 5 has no place in the cache
@@ -99,27 +88,10 @@ inputs make_inputs()
 }
 
 /// A token's key as the formula has it, in double precision.
-std::vector<double> expected_key(inputs const& in, int const token)
+plain::row expected_key(inputs const& in, int const token)
 {
-    std::vector<double> key(dim);
-    double squares = 0;
-    for (int d = 0; d < dim; ++d) {
-        key[d] = kvloom::decode(in.rows[token * dim + d]);
-        squares += key[d] * key[d];
-    }
-    for (int d = 0; d < dim; ++d) {
-        key[d] *= (1.0 + kvloom::decode(in.gain[d])) / std::sqrt(squares / dim + 1e-6);
-    }
-    bf16 const* const turn = in.angles.data() + in.position[token] * rotary;
-    for (int d = 0; d < rotary / 2; ++d) {
-        double const cosine = kvloom::decode(turn[d]);
-        double const sine   = kvloom::decode(turn[rotary / 2 + d]);
-        double const low    = key[d];
-        double const high   = key[d + rotary / 2];
-        key[d]              = low * cosine - high * sine;
-        key[d + rotary / 2] = high * cosine + low * sine;
-    }
-    return key;
+    return plain::prepared(&in.rows[std::size_t(token * dim)], in.gain.data(),
+                           &in.angles[std::size_t(in.position[token] * rotary)]);
 }
 
 /// Half a step of bf16 at this magnitude, and a little for what fp32 arithmetic rounds.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The main job on MiniMax-M3's shapes: a trace of requests (prefill, decode, a padded batch) goes through the
 // fused insert into an fp8 cache, and every value written is compared with a double-precision oracle.
+#include "../support/rows.hpp"
 #include "kvloom/backend/message.hpp"
 #include "kvloom/kernel/qk_norm_rope_insert.hpp"
 #include "oracle/qk_norm_rope_insert.hpp"
@@ -49,7 +50,7 @@ void compare(report& r, oracle::value expected, double got)
 struct model
 {
     explicit model(int pages)
-        : pages(pages), gains(random_bf16(4 * dim, 1, 0.5F)), angles(angle_table_of(4096, half)),
+        : pages(pages), gains(plain::random_values(4 * dim, 1, 0.5F)), angles(angle_table_of(4096, half)),
           keys(std::size_t(pages) * sections.kv * page_size * dim), values(keys.count),
           index_keys(std::size_t(pages) * page_size * dim), scales(std::vector<float>{key_scale, value_scale})
     {}
@@ -158,7 +159,7 @@ void check(report& r, model const& m, step const& s, std::vector<bf16> const& ro
 template <class Stream>
 report run(Stream const& stream, model& m, step const& s, ownership& owned, unsigned seed)
 {
-    array<bf16> const rows(random_bf16(std::size_t(s.tokens()) * row_heads * dim, seed, 4.0F));
+    array<bf16> const rows(plain::random_values(std::size_t(s.tokens()) * row_heads * dim, seed, 4.0F));
     array<bf16> q(std::size_t(s.tokens()) * sections.q * dim);
     array<bf16> index_q(std::size_t(s.tokens()) * sections.index_q * dim);
     array<i64> const positions(s.positions);

@@ -83,17 +83,6 @@ private:
     void* device_;
 };
 
-inline std::vector<kvloom::bf16> random_bf16(std::size_t count, unsigned seed, float width)
-{
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<float> uniform(-width, width);
-    std::vector<kvloom::bf16> values(count);
-    for (auto& value : values) {
-        value = kvloom::encode<kvloom::bf16>(uniform(random));
-    }
-    return values;
-}
-
 /// Rows of cos then sin of position * theta^(-i / half), theta = 5e6 as the model has it.
 inline std::vector<kvloom::bf16> angle_table_of(int positions, int half)
 {

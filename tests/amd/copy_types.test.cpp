@@ -28,15 +28,6 @@ void between_scales()
         c);
 }
 
-template <class SourceScale>
-void from_scale()
-{
-    between_scales<SourceScale, no_scale>();
-    between_scales<SourceScale, cache_scale>();
-    between_scales<SourceScale, head_scale>();
-    between_scales<SourceScale, scale_view>();
-}
-
 } // namespace
 
 TEST_CASE("copy_pages: between every two types", "[contract][pages]")
@@ -49,8 +40,6 @@ TEST_CASE("copy_pages: between every two types", "[contract][pages]")
 
 TEST_CASE("copy_pages: between every two kinds of scales", "[contract][pages]")
 {
-    from_scale<no_scale>();
-    from_scale<cache_scale>();
-    from_scale<head_scale>();
-    from_scale<scale_view>();
+    between_all_scales(
+        [](auto source, auto target) { between_scales<decltype(source), decltype(target)>(); });
 }

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Paged decode with a window, sinks, a soft cap, ALiBi, logarithms to base 2, offsets of query tokens, the free fold.
 #include "amd/small_decode.hpp"
+#include "contract/decode_problems.hpp"
 
 using namespace kvloom_test;
 
 namespace {
 
-struct capped : decode_problem
+struct sloped_with_lse : sloped
 {
-    using logits = soft_cap;
-    using window = sliding_window;
-    using sinks  = head_sinks;
-    using lse    = natural_lse;
-};
-
-struct sloped : decode_problem
-{
-    using logits = alibi;
-    using tokens = token_offsets<i64>;
-    using lse    = base2_lse;
+    using lse = base2_lse;
 };
 
 struct folded_freely : decode_problem
@@ -56,5 +47,5 @@ TEST_CASE("paged_decode: ALiBi, offsets of query tokens, logarithms to base 2", 
     auto o   = few_rows();
     o.tokens = {1, 0, 3, 2};
     o.count  = 3;
-    check_decode<sloped>(o);
+    check_decode<sloped_with_lse>(o);
 }

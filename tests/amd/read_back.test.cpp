@@ -4,27 +4,6 @@
 
 using namespace kvloom_test;
 
-namespace {
-
-template <class T, class Output, int Dim, class Scale = no_scale>
-void check_layouts()
-{
-    check_reads<read_problem<shuffled_keys<T, Dim>, Output, Scale>>();
-    check_reads<read_problem<shuffled_values<T, Dim>, Output, Scale>>();
-    check_reads<read_problem<transposed_values<T, Dim>, Output, Scale>>();
-    check_reads<read_problem<token_rows<T, Dim>, Output, Scale>>();
-}
-
-template <class T>
-void check_outputs()
-{
-    check_reads<read_problem<shuffled_values<T, 64>, bf16, head_scale>>();
-    check_reads<read_problem<shuffled_values<T, 64>, fp16, cache_scale>>();
-    check_reads<read_problem<token_rows<T, 64>, float, no_scale>>();
-}
-
-} // namespace
-
 TEST_CASE("read_back: from every layout", "[contract][pages]")
 {
     check_layouts<bf16, bf16, 128>();

@@ -182,4 +182,23 @@ void check_copies()
     check_copy<Problem>(c);
 }
 
+template <class Source, class Between>
+void from_scale(Between const& between)
+{
+    between(Source{}, kvloom::no_scale{});
+    between(Source{}, kvloom::cache_scale{});
+    between(Source{}, kvloom::head_scale{});
+    between(Source{}, kvloom::scale_view{});
+}
+
+/// Calls `between(source, target)` with every two kinds of scales.
+template <class Between>
+void between_all_scales(Between const& between)
+{
+    from_scale<kvloom::no_scale>(between);
+    from_scale<kvloom::cache_scale>(between);
+    from_scale<kvloom::head_scale>(between);
+    from_scale<kvloom::scale_view>(between);
+}
+
 } // namespace kvloom_test

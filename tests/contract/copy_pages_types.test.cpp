@@ -39,15 +39,6 @@ void between_scales()
     check_copy<copy_problem<source, shuffled_values<fp8_e4m3, 64>, SourceScale, TargetScale>>(c);
 }
 
-template <class SourceScale>
-void from_scale()
-{
-    between_scales<SourceScale, no_scale>();
-    between_scales<SourceScale, cache_scale>();
-    between_scales<SourceScale, head_scale>();
-    between_scales<SourceScale, scale_view>();
-}
-
 struct overflow_to_nan : copy_pages_problem
 {
     using source   = token_rows<bf16, 64>;
@@ -86,10 +77,8 @@ TEST_CASE("copy_pages: from fp8 of both formats to every type", "[contract][page
 
 TEST_CASE("copy_pages: between every two kinds of scales", "[contract][pages]")
 {
-    from_scale<no_scale>();
-    from_scale<cache_scale>();
-    from_scale<head_scale>();
-    from_scale<scale_view>();
+    between_all_scales(
+        [](auto source, auto target) { between_scales<decltype(source), decltype(target)>(); });
 }
 
 TEST_CASE("copy_pages: what overflows becomes NaN on request", "[contract][pages]")

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Insert, then decode, step by step over growing sequences: SHUFFLE pages of 16 to 1024 tokens.
-#include "contract/growing_cache.hpp"
-#include "contract/own_contracts.hpp"
+#include "contract/growing_problems.hpp"
 
 using namespace kvloom;
 using namespace kvloom_test;
 
 namespace {
-
-/// K and V as they come: no norm, no rotation.
-template <class Activation, class Cache, int Dim>
-struct as_it_comes : insert_problem
-{
-    using activation = Activation;
-    using cache      = Cache;
-    using norm       = no_norm;
-
-    static constexpr int head_dim   = Dim;
-    static constexpr int rotary_dim = 0;
-};
 
 using m3_bf16    = insert_problem;
 using fp16_of_64 = as_it_comes<fp16, shuffled_cache<fp16, 64>, 64>;
@@ -29,13 +16,6 @@ struct static_scales : insert_problem
     using cache    = shuffled_cache<fp8_e4m3, 128>;
     using numerics = contract::aiter_static;
 };
-
-/// Some grow over the ends of pages and of nodes, one from nothing.
-growth across_pages()
-{
-    return usual_growth({0, 13, 14, 253, 254, 62});
-}
-std::vector<std::int64_t> const crossed = {1, 15, 16, 17, 63, 64, 65, 255, 256, 257};
 
 /// A line of the table that turns nothing.
 template <int Dim>

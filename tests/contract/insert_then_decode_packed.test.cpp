@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Insert, then decode, step by step over growing sequences: transposed V, packed blocks of pages.
-#include "contract/growing_cache.hpp"
-#include "contract/own_contracts.hpp"
+#include "contract/growing_problems.hpp"
 
 using namespace kvloom;
 using namespace kvloom_test;
 
 namespace {
 
-/// K and V as they come: no norm, no rotation.
-template <class Activation, class Cache, int Dim>
-struct as_it_comes : insert_problem
-{
-    using activation = Activation;
-    using cache      = Cache;
-    using norm       = no_norm;
-
-    static constexpr int head_dim   = Dim;
-    static constexpr int rotary_dim = 0;
-};
-
-template <class Cache, class Numerics>
-struct scaled : insert_problem
-{
-    using cache    = Cache;
-    using numerics = Numerics;
-};
-
-using turned_by_token = scaled<transposed_cache<fp8_e4m3_fnuz>, contract::aiter_per_token>;
-using packed_by_head  = scaled<packed_cache<shuffled_cache<fp8_e4m3>>, head_scales_alone>;
+using turned_by_token = stored_with<transposed_cache<fp8_e4m3_fnuz>, contract::aiter_per_token>;
+using packed_by_head  = stored_with<packed_cache<shuffled_cache<fp8_e4m3>>, head_scales_alone>;
 using turned_bf16     = as_it_comes<bf16, transposed_cache<bf16, 128>, 64>;
 using packed_fp16     = as_it_comes<fp16, packed_cache<shuffled_cache<fp16>, 4>, 64>;
-
-/// Some grow over the ends of pages and of nodes, one from nothing.
-growth across_pages()
-{
-    return usual_growth({0, 13, 14, 253, 254, 62});
-}
-std::vector<std::int64_t> const crossed = {1, 15, 16, 17, 63, 64, 65, 255, 256, 257};
 
 } // namespace
 

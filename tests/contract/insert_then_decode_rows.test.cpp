@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Insert, then decode, step by step over growing sequences: token rows as NHD, HND and side by side.
-#include "contract/growing_cache.hpp"
-#include "contract/own_contracts.hpp"
+#include "contract/growing_problems.hpp"
 
 using namespace kvloom;
 using namespace kvloom_test;
 
 namespace {
 
-/// K and V as they come: no norm, no rotation.
-template <class Activation, class Cache, int Dim>
-struct as_it_comes : insert_problem
-{
-    using activation = Activation;
-    using cache      = Cache;
-    using norm       = no_norm;
-
-    static constexpr int head_dim   = Dim;
-    static constexpr int rotary_dim = 0;
-};
-
-template <class Cache, class Numerics>
-struct scaled : insert_problem
-{
-    using cache    = Cache;
-    using numerics = Numerics;
-};
-
-using by_token     = scaled<token_cache<fp8_e4m3>, contract::aiter_per_token>;
-using by_head      = scaled<token_cache<fp8_e4m3_fnuz, 32>, head_scales_alone>;
+using by_token     = stored_with<token_cache<fp8_e4m3>, contract::aiter_per_token>;
+using by_head      = stored_with<token_cache<fp8_e4m3_fnuz, 32>, head_scales_alone>;
 using fp16_of_bf16 = as_it_comes<bf16, token_cache<fp16, 1>, 64>;
 using bf16_rows    = as_it_comes<bf16, token_cache<bf16, 64>, 64>;
-
-/// Some grow over the ends of pages and of nodes, one from nothing.
-growth across_pages()
-{
-    return usual_growth({0, 13, 14, 253, 254, 62});
-}
-std::vector<std::int64_t> const crossed = {1, 15, 16, 17, 63, 64, 65, 255, 256, 257};
 
 /// Every place that token rows may have.
 template <class Insert>

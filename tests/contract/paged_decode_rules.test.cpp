@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Paged decode with other rules: scores that are changed, logarithms to base 2, offsets of query tokens, the free fold.
 #include "contract/decode_check.hpp"
+#include "contract/decode_problems.hpp"
 
 using namespace kvloom;
 using namespace kvloom_test;
@@ -11,20 +12,6 @@ struct free_fold : decode_problem
 {
     using folding = fold::free;
     using lse     = base2_lse;
-};
-
-struct capped : decode_problem
-{
-    using logits = soft_cap;
-    using window = sliding_window;
-    using sinks  = head_sinks;
-    using lse    = natural_lse;
-};
-
-struct sloped : decode_problem
-{
-    using logits = alibi;
-    using tokens = token_offsets<i64>;
 };
 
 /// Doubles what a key two heads' worth of positions away scores, and lowers the rest.

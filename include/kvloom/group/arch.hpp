@@ -26,10 +26,10 @@ enum class arch_id {
     sm_90
 };
 
-/// Whether the waves of an AMD processor have 32 lanes.
+/// Whether this is a machine of AMD's, or its model, whose waves have 32 lanes.
 KVLOOM_FN constexpr bool is_narrow(arch_id arch)
 {
-    return arch == arch_id::gfx11 || arch == arch_id::gfx12;
+    return arch == arch_id::host_rdna || arch == arch_id::gfx11 || arch == arch_id::gfx12;
 }
 
 } // namespace v0

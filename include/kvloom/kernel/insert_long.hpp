@@ -79,12 +79,12 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
         turn = widen(tile, position.stored);
     }
 
-    auto const step = [&](int batch) {
+    constexpr bool own_factors = !over_vector && !is_same_v<norm, no_norm>;
+    auto const step            = [&](int batch) {
         if (batch + 1 < batches) {
             next.fetch(tile, args, source, batch + 1);
         }
-        auto const r = row_factors < !over_vector && !is_same_v < norm,
-                   no_norm >> (tile, now.rows, args.eps, at);
+        auto const r = row_factors<own_factors>(tile, now.rows, args.eps, at);
         if (Unroll && batch == 0) {
             turn = widen(tile, position.stored);
         }
@@ -95,12 +95,12 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
             if constexpr (over_vector) {
                 auto const own = gain_of((batch * count + i) * tile_type::per_wave);
                 put(batch * count + i,
-                    rotated<Problem>(tile,
+                               rotated<Problem>(tile,
                                      normalised<Problem, norm>(tile, x, whole, own.template factor<norm>()),
                                      turn, at));
             } else {
                 put(batch * count + i,
-                    rotated<Problem>(tile, normalised<Problem, norm>(tile, x, r[i], factor), turn, at));
+                               rotated<Problem>(tile, normalised<Problem, norm>(tile, x, r[i], factor), turn, at));
             }
         }
         now = next;

@@ -88,8 +88,8 @@ struct attention_tile
     static constexpr int rows        = Rows;                            ///< query rows
     static constexpr int unit_rows   = keys_first ? 1 : 2;              ///< that the unit has of a lane
     static constexpr int lane_rows   = keys_first || Rows == 8 ? 1 : 2; ///< of which so many count
-    static constexpr int depth       = Unit::k;   ///< tokens, or dims, that a product sums over
-    static constexpr int per_lane    = depth / 4; ///< of which a lane holds so many
+    static constexpr int depth       = Unit::k; ///< tokens, or dims, that a product sums over
+    static constexpr int per_lane    = detail::depth_of_lane<Unit>;   ///< of which a lane holds so many
     static constexpr int words       = per_lane / word_size<element>; ///< of 32 bits, for as many elements
     static constexpr int width       = keys_first ? 16 : 8; ///< tokens, or dims, of one key or value operand
     static constexpr int score_tiles = depth / width;       ///< key operands for `depth` tokens

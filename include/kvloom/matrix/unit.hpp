@@ -129,58 +129,30 @@ using vector_words = detail::four_together<u32>::type;
 
 namespace detail {
 
+/// Whether a machine has NVIDIA's units.
+KVLOOM_FN constexpr bool has_mma(arch_id arch)
+{
+    return arch == arch_id::host_warp32 || arch == arch_id::sm_80 || arch == arch_id::sm_90;
+}
+
+/// Elements that a lane hands to the deepest of CDNA's products of T.
+template <class T>
+KVLOOM_FN constexpr int mfma_per_lane(arch_id arch)
+{
+    return sizeof(T) == 1 || arch == arch_id::gfx950 || arch == arch_id::host_cdna4 ? 8 : 4;
+}
+
 /// The unit for operands of T on a machine: the deepest that it has, or vector instructions.
 template <arch_id Arch, class T>
-struct unit_of
-{
-    using type = mfma_16x16<T, sizeof(T) == 1 ? 8 : 4>;
-};
-template <class T>
-struct unit_of<arch_id::gfx950, T>
-{
-    using type = mfma_16x16x32<T>;
-};
-template <class T>
-struct unit_of<arch_id::host_cdna4, T>
-{
-    using type = mfma_16x16x32<T>;
-};
-template <class T>
-struct unit_of<arch_id::gfx11, T>
-{
-    using type = dot_16x8<T>;
-};
-template <class T>
-struct unit_of<arch_id::gfx12, T>
-{
-    using type = dot_16x8<T>;
-};
-template <class T>
-struct unit_of<arch_id::host_rdna, T>
-{
-    using type = dot_16x8<T>;
-};
-template <class T>
-struct unit_of<arch_id::host_warp32, T>
-{
-    using type = mma_16x8<T>;
-};
-template <class T>
-struct unit_of<arch_id::sm_80, T>
-{
-    using type = mma_16x8<T>;
-};
-template <class T>
-struct unit_of<arch_id::sm_90, T>
-{
-    using type = mma_16x8<T>;
-};
+using unit_of =
+    conditional_t<has_mma(Arch), mma_16x8<T>,
+                  conditional_t<is_narrow(Arch), dot_16x8<T>, mfma_16x16<T, mfma_per_lane<T>(Arch)>>>;
 
 } // namespace detail
 
 /// The matrix unit that attention uses on a machine for operands of T.
 template <class Wave, class T>
-using matrix_unit_t = typename detail::unit_of<Wave::arch, T>::type;
+using matrix_unit_t = detail::unit_of<Wave::arch, T>;
 
 } // namespace v0
 } // namespace kvloom
