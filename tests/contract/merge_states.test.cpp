@@ -4,6 +4,7 @@
 #if KVLOOM_TEST_PLAIN
 #include "amd/merge_loops.hpp"
 #endif
+#include "contract/refusals.hpp"
 #include "support/catch.hpp"
 #include "support/data.hpp"
 #include "support/machines.hpp"
@@ -142,16 +143,17 @@ TEST_CASE("merge_states refuses by name", "[contract][merge]")
         CAPTURE(machine);
         device_array<float> const memory(std::size_t{4096}, 0.0F);
         merge_args<merge_problem_type> good;
-        good.states     = {memory.data(), 1, 128, 128};
-        good.state_lse  = {memory.data() + 3000, 1};
-        good.count      = 2;
-        good.rows       = 2;
-        good.out        = {reinterpret_cast<bf16*>(memory.data() + 1024), 1, 128, 128};
-        auto const said = [&](auto change) {
+        good.states            = {memory.data(), 1, 128, 128};
+        good.state_lse         = {memory.data() + 3000, 1};
+        good.count             = 2;
+        good.rows              = 2;
+        good.out               = {reinterpret_cast<bf16*>(memory.data() + 1024), 1, 128, 128};
+        auto const said_status = [&](auto change) {
             auto args = good;
             change(args);
-            return text_of(merge_states<merge_problem_type>::launch(stream, args));
+            return merge_states<merge_problem_type>::launch(stream, args);
         };
+        auto const said = [&](auto change) { return text_of(said_status(change)); };
         CHECK(said([](auto&) {}) == "");
         CHECK(said([](auto& a) { a.rows = 0, a.out.data = nullptr; }) == "");
         CHECK(said([](auto& a) { a.rows = -1; }) == "rows must be at least 0, but is -1");
@@ -165,6 +167,12 @@ TEST_CASE("merge_states refuses by name", "[contract][merge]")
                   a.out.data = reinterpret_cast<bf16*>(const_cast<float*>(a.states.data) + 256);
               })
               == "out.data must not overlap another argument");
+        CHECK(said([](auto& a) { a.state_lse.token_stride = i64(1) << 60; })
+              == "state_lse.token_stride must be below 68719476736, but is 1152921504606846976");
+        CHECK(says(said_status([](auto& a) {
+                       a.lse = {reinterpret_cast<float*>(reinterpret_cast<char*>(a.state_lse.data) + 402), 1};
+                   }),
+                   "lse.data must be a multiple of 4, but is "));
         CHECK(said([](auto& a) {
                   a.lse = {const_cast<float*>(a.state_lse.data), 1};
               })

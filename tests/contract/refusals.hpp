@@ -2,8 +2,8 @@
 // Arguments that validate() must refuse: each fault alone, and the sentence that names it.
 #pragma once
 
-#include "kvloom/backend/message.hpp"
 #include "kvloom/core/status.hpp"
+#include "support/machines.hpp"
 
 #include <cstdint>
 #include <functional>

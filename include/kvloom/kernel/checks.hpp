@@ -78,6 +78,15 @@ void check_source(checks& check, head_rows<T, Dim, Heads> const& rows, int heads
     }
 }
 
+/// Logarithms [rows][heads], rows `stride` of them apart.
+inline void check_logarithms(checks& check, float const* data, i64 stride, int heads, char const* data_name,
+                             char const* stride_name)
+{
+    check.pointer(data_name, data, sizeof(float));
+    check.at_least(stride_name, stride, heads);
+    check.below(stride_name, stride, i64(1) << 36);
+}
+
 /// Elements from the first to one past the last of `outer` x `inner` rows.
 KVLOOM_FN constexpr i64 extent(i64 tokens, i64 token_stride, i64 heads, i64 head_stride, i64 dim)
 {

@@ -92,13 +92,16 @@ void check_decode_overlap(checks& check, decode_args<Problem> const& a, i64 rows
     auto const values = bytes_of(a.values);
     auto const query  = bytes_of(a.query, rows);
     auto const out    = bytes_of(a.out, rows);
-    auto const meets  = [&](strided_bytes const& written) {
+    strided_bytes const work(a.workspace.data, a.workspace.bytes > 0 ? a.workspace.bytes : 0);
+    auto const meets = [&](strided_bytes const& written) {
         return share_bytes(written, keys) || share_bytes(written, values) || share_bytes(written, query);
     };
-    check.report(meets(out), fault::overlapping, "out.data", 0, 0);
+    check.report(meets(work), fault::overlapping, "workspace.data", 0, 0);
+    check.report(meets(out) || share_bytes(out, work), fault::overlapping, "out.data", 0, 0);
     if constexpr (Problem::lse::present) {
         auto const lse = bytes_of_logarithms(a.lse.data, rows, a.out.heads, a.lse.token_stride);
-        check.report(meets(lse) || share_bytes(lse, out), fault::overlapping, "lse.data", 0, 0);
+        check.report(meets(lse) || share_bytes(lse, out) || share_bytes(lse, work), fault::overlapping,
+                     "lse.data", 0, 0);
     }
 }
 
@@ -143,8 +146,8 @@ status validate_decode(decode_args<Problem> const& a)
         check.pointer("sinks.data", a.sinks.data, sizeof(float));
     }
     if constexpr (Problem::lse::present) {
-        check.pointer("lse.data", a.lse.data, sizeof(float));
-        check.at_least("lse.token_stride", a.lse.token_stride, a.query.heads);
+        check_logarithms(check, a.lse.data, a.lse.token_stride, a.query.heads, "lse.data",
+                         "lse.token_stride");
     }
     check_page_scale(check, a.key_scale, a.keys.pages, a.keys.heads, Problem::key_cache::page_size,
                      {"key_scale.data", "key_scale.page_stride", "key_scale.head_stride"});

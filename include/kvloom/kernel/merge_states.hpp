@@ -22,7 +22,8 @@ struct merge_problem
 
 /// Arguments. State i of row t and head h is the row `states.row(i * rows + t, h)`, normalised, and the logarithm of its
 /// sum of exponentials `state_lse.data[(i * rows + t) * state_lse.token_stride + h]`; -infinity: it has seen no key, and
-/// its row is not looked at; any other number enters, to base 2 held within fp32's range. Strides are in elements; bases and strides of rows are multiples of 16 bytes.
+/// its row is not looked at; any other number enters, to base 2 held within fp32's range. Strides are in elements; bases
+/// and strides of rows are multiples of 16 bytes.
 template <class Problem>
 struct merge_args
 {
@@ -132,10 +133,11 @@ struct merge_states
                              {"states.data", "states.heads", "states.token_stride", "states.head_stride"});
         detail::check_target(check, a.out, a.rows, a.out.heads,
                              {"out.data", "out.heads", "out.token_stride", "out.head_stride"});
-        check.pointer("state_lse.data", a.state_lse.data, sizeof(float));
-        check.at_least("state_lse.token_stride", a.state_lse.token_stride, a.out.heads);
+        detail::check_logarithms(check, a.state_lse.data, a.state_lse.token_stride, a.out.heads,
+                                 "state_lse.data", "state_lse.token_stride");
         if (a.lse.data != nullptr) {
-            check.at_least("lse.token_stride", a.lse.token_stride, a.out.heads);
+            detail::check_logarithms(check, a.lse.data, a.lse.token_stride, a.out.heads, "lse.data",
+                                     "lse.token_stride");
         }
         if (check.first.ok()) {
             check_overlap(check, a);
