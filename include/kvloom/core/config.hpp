@@ -64,6 +64,15 @@
 #endif
 #endif
 
+// An fma of two values at once as a builtin of this compiler (clang 17 and later).
+#define KVLOOM_NATIVE_PAIR_FMA 0
+#if KVLOOM_ON_AMD
+#if __has_builtin(__builtin_elementwise_fma)
+#undef KVLOOM_NATIVE_PAIR_FMA
+#define KVLOOM_NATIVE_PAIR_FMA 1
+#endif
+#endif
+
 #if KVLOOM_ON_CUDA || (KVLOOM_ON_AMD && defined(__gfx950__))
 #define KVLOOM_NATIVE_BF16 1
 #else

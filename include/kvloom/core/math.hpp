@@ -53,10 +53,10 @@ typedef float amd_float2 __attribute__((ext_vector_type(2)));
 
 /// a * b + c of both values, each rounded once.
 ///
-/// @cost one instruction on CDNA, else two
+/// @cost one instruction on CDNA, else two; two with clang 16 and older, if it does not find the pair itself
 KVLOOM_FN float_pair fma(float_pair a, float_pair b, float_pair c)
 {
-#if KVLOOM_ON_AMD
+#if KVLOOM_NATIVE_PAIR_FMA
     using detail::amd_float2;
     amd_float2 const x = __builtin_elementwise_fma(amd_float2{a.low, a.high}, amd_float2{b.low, b.high},
                                                    amd_float2{c.low, c.high});
