@@ -53,7 +53,7 @@ def check(source, arch, report, rules):
     problems = [] if report else [(None, f"{source.name} {arch}: no kernel in it")]
     bounds, own_bounds = [], {name: set() for name in report}
     for rule in rules["kernels"]:
-        if rule["source"] != source.stem or arch not in rule.get("arch", CDNA):
+        if rule["source"] != source.name.split(".")[0] or arch not in rule.get("arch", CDNA):
             continue
         matching = [name for name in report if re.search(rule["match"], name)]
         if not matching:

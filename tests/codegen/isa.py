@@ -63,41 +63,41 @@ def pending_at_mfma(codes):
     return least or 0
 
 
-def count_instructions(way):
-    """Counter of kinds of [(instruction, times)]."""
+def count_instructions(codes):
+    """Counter of kinds of instructions."""
     counts = collections.Counter()
-    for code, times in way:
+    for code in codes:
         operation = code.split()[0]
-        counts["instructions"] += times
+        counts["instructions"] += 1
         for name, prefix in PREFIXES.items():
-            counts[name] += times * operation.startswith(prefix)
+            counts[name] += operation.startswith(prefix)
         kind = next((k for k, pattern in KINDS if pattern.match(code)), None)
         if kind:
-            counts[f"{kind[:-1]}{width(operation)}" if kind.endswith(":") else kind] += times
+            counts[f"{kind[:-1]}{width(operation)}" if kind.endswith(":") else kind] += 1
     return counts
 
 
 def turn_figures(body, which):
     """Figures of one turn of the loop that a rule means, with instructions_a_row and those of its products. Raises LookupError where there is no such loop.
 
-    `which`: holds {figure: exact number, or a list of them}, mark (named by a comment "; turn of MARK"), rows of a turn, and, where loops lie
-    in each other, inner_turns (then the outermost that fits is meant, else the innermost).
+    `which`: holds {figure: exact number, or a list of them}, mark (named by a comment "; turn of MARK"), rows of a turn. Where
+    loops lie in each other, the innermost that fits is meant.
     """
     blocks, found = loops.blocks_of(body), []
     for loop in loops.loops_of(blocks):
-        way = loops.turn(blocks, loop, which.get("inner_turns", 1))
-        counts = count_instructions((code, 1) for code, _ in way)
+        codes = loops.turn(blocks, loop)
+        counts = count_instructions(codes)
         marks = [mark for number in loop.blocks for mark in blocks[number].marks]
         held = all(counts[k] in (v if isinstance(v, list) else [v]) for k, v in which.get("holds", {}).items())
         if held and which.get("mark") in [None, *marks]:
-            found.append((loop, way))
+            found.append((loop, codes))
     if not found:
         raise LookupError(f"no loop with {which}")
     (largest, _), (smallest, _) = found[0], found[-1]
     if not all(smallest.blocks <= loop.blocks <= largest.blocks for loop, _ in found):
         raise LookupError(f"{len(found)} loops apart from each other with {which}")
-    way = found[0 if "inner_turns" in which else -1][1]
-    codes, figures = [code for code, _ in way], count_instructions(way)
+    codes = found[-1][1]
+    figures = count_instructions(codes)
     figures.update(dataflow.product_figures(codes), pending_at_mfma=pending_at_mfma(codes))
     figures["instructions_a_row"] = round(figures["instructions"] / which["rows"], 1)
     return figures
@@ -150,7 +150,7 @@ def parse(text, compiler=None):
         accumulators, registers = info.get("agpr_count", 0), info.get("vgpr_count", 0)
         body = text[start.end() : end]
         codes = list(filter(None, map(loops.instruction, body.splitlines())))
-        figures = count_instructions((code, 1) for code in codes)
+        figures = count_instructions(codes)
         figures.update({
             "vgpr": registers - accumulators if registers > accumulators else registers,
             "agpr": accumulators,

@@ -124,15 +124,12 @@ def loops_of(blocks):
     return loops
 
 
-def turn(blocks, loop, inner_turns=1):
-    """[(instruction, times)] of the steady way through one turn; a loop inside it makes `inner_turns` turns.
+def turn(blocks, loop):
+    """The instructions of the steady way through one turn; a loop inside it makes one turn.
 
     Where all lanes branch together: the shortest of the ways with the most memory accesses, which is that of full tiles.
     Where each lane takes part or not: as if some do, unless the code is for NaN alone.
     """
-    def times(number):
-        return inner_turns ** sum(number in inner.blocks for inner in loop.inner)
-
     def follow(number):
         """The blocks that may follow in the same turn; None for the end of the turn."""
         block = blocks[number]
@@ -156,13 +153,12 @@ def turn(blocks, loop, inner_turns=1):
             if ways:
                 (accesses, length), chosen[number] = max(ways, key=lambda way: way[0])
                 code = blocks[number].code
-                best[number] = (accesses + times(number) * sum(bool(ACCESS.match(c)) for c in code),
-                                length - times(number) * len(code))
+                best[number] = (accesses + sum(bool(ACCESS.match(c)) for c in code), length - len(code))
         return best[number]
 
     weigh(loop.header, frozenset())
     way, at = [], loop.header
     while at is not None:
-        way += [(code, times(at)) for code in blocks[at].code]
+        way += blocks[at].code
         at = chosen[at]
     return way

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The tables of docs/performance.md from the assembly: kernels, instructions a row, and a prediction for three machines.
 
-performance.py [--check PAGE | --write PAGE] -- COMPILER FLAG...
+performance.py [--check PAGE | --write PAGE] [--assembly FOLDER] -- COMPILER FLAG...
 prints the tables; with --check fails unless the page holds them, word for word, between its two marks; with --write puts
-them there.
+them there. --assembly: SOURCE.ARCHITECTURE.s lie in that folder; else the sources are compiled.
 """
 import argparse
 import collections
@@ -40,12 +40,13 @@ def short(name):
     return name + ">" * (name.count("<") - name.count(">"))
 
 
-def assembly(command):
+def assembly(command, folder=None):
     """{architecture: {source: {kernel: isa.Kernel}}}"""
-    return {
-        arch: {s: isa.parse(isa.assemble(HERE / f"kernels/{s}.cpp", arch, command), command[0]) for s in SOURCES}
-        for arch in ARCHITECTURES
-    }
+    def kernels(source, arch):
+        path = folder / f"{source}.{arch}.s" if folder else HERE / f"kernels/{source}.cpp"
+        return isa.parse(isa.assemble(path, arch, command), command[0])
+
+    return {arch: {source: kernels(source, arch) for source in SOURCES} for arch in ARCHITECTURES}
 
 
 def table(head, rows):
@@ -136,8 +137,8 @@ def predictions(found):
             yield prediction(machine, f"decode, {name} cache", moved, load)
 
 
-def page(command):
-    report = assembly(command)
+def page(command, folder):
+    report = assembly(command, folder)
     found = list(turns(report))
     yield from ["", "Vector registers / waves a SIMD / bytes of code:", ""]
     yield from table(["kernel", *ARCHITECTURES], kernels_table(report))
@@ -155,8 +156,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--assembly", type=pathlib.Path)
     options = parser.parse_args(own)
-    printed = "\n".join(page(command))
+    printed = "\n".join(page(command, options.assembly))
     target = options.check or options.write
     if target is None:
         print(printed)

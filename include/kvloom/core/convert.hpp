@@ -87,6 +87,58 @@ KVLOOM_FN u32 larger_magnitudes(u32 a, u32 b)
 #endif
 }
 
+namespace detail {
+
+#if KVLOOM_ON_AMD
+typedef u16 amd_ushort2 __attribute__((ext_vector_type(2)));
+#endif
+
+/// What is added to twice a magnitude's bits to make a key: NaN wraps to keys below that of zero, which is this.
+template <class T>
+inline constexpr u32 key_of_zero = 0xfffeu - 2 * (is_same_v<T, bf16> ? 0x7f80u : 0x7c00u);
+
+/// Keys of a pair of T (bf16 or fp16), which are ordered as the magnitudes are, NaN below all.
+///
+/// @cost one instruction on AMD
+template <class T>
+KVLOOM_FN u32 magnitude_keys(u32 pair)
+{
+#if KVLOOM_ON_AMD
+    constexpr amd_ushort2 zero{u16(key_of_zero<T>), u16(key_of_zero<T>)};
+    u32 twos = 0x00020002u;
+    asm(""
+        : "+s"(
+            twos)); // a factor that the compiler knows to be two becomes a shift, and that an instruction more
+    return bit_cast<u32>(amd_ushort2(bit_cast<amd_ushort2>(pair) * bit_cast<amd_ushort2>(twos) + zero));
+#else
+    u32 const low  = ((pair << 1) + key_of_zero<T>)&0xffffu;
+    u32 const high = ((pair >> 15 & 0xfffeu) + key_of_zero<T>)&0xffffu;
+    return high << 16 | low;
+#endif
+}
+
+/// The larger of each of two pairs of keys.
+KVLOOM_FN u32 larger_keys(u32 a, u32 b)
+{
+#if KVLOOM_ON_AMD
+    return bit_cast<u32>(__builtin_elementwise_max(bit_cast<amd_ushort2>(a), bit_cast<amd_ushort2>(b)));
+#else
+    u32 const low  = (a & 0xffffu) > (b & 0xffffu) ? a & 0xffffu : b & 0xffffu;
+    u32 const high = a >> 16 > b >> 16 ? a >> 16 : b >> 16;
+    return high << 16 | low;
+#endif
+}
+
+/// The larger of the two magnitudes of which `keys` are the keys; NaN counts as zero.
+template <class T>
+KVLOOM_FN float larger_of_keys(u32 keys)
+{
+    u32 const key = larger_keys(larger_keys(keys, keys >> 16), key_of_zero<T>) & 0xffffu;
+    return widen_pair<T>((key - key_of_zero<T>) >> 1).low;
+}
+
+} // namespace detail
+
 /// The value of x: `decode` in hardware where there is any.
 template <class T>
 KVLOOM_FN float widen(T x)

@@ -35,6 +35,9 @@ KVLOOM_FN bool leaves_fp8(float x)
 template <class T, values Of>
 KVLOOM_FN float within_fp8(float x)
 {
+    if constexpr (Of == values::in_range) {
+        return x;
+    }
 #if KVLOOM_ON_AMD && defined(__gfx950__)
     if constexpr (Of == values::any) {
         return __builtin_elementwise_maximum(__builtin_elementwise_minimum(x, numeric<T>::largest),
@@ -52,7 +55,7 @@ template <class T, class Overflow, values Of>
 KVLOOM_FN float prepare_fp8(float x)
 {
     if constexpr (is_same_v<Overflow, to_nan>) {
-        return leaves_fp8<T>(x) ? bit_cast<float>(0x7fc00000u) : x;
+        return leaves_fp8<T>(x) ? quiet_nan : x;
     } else if constexpr (KVLOOM_ON_AMD) {
         return within_fp8<T, Of>(x);
     } else {
@@ -124,7 +127,7 @@ KVLOOM_FN u32 fp8_magnitude(float x)
     using traits = typename codec<T>::traits;
 
     float size = fp8_size(x);
-    if constexpr (is_same_v<Overflow, saturate>) {
+    if constexpr (is_same_v<Overflow, saturate> && Of != values::in_range) {
 #if KVLOOM_ON_AMD
         size = __builtin_amdgcn_fmed3f(size, 0.0f, numeric<T>::largest);
 #elif KVLOOM_ON_CUDA
@@ -146,7 +149,8 @@ KVLOOM_FN u32 fp8_magnitude(float x)
 #endif
     u32 const code = bit_cast<u32>(sum) + (power >> 20) - (smallest >> 20);
 
-    bool const none = is_same_v<Overflow, saturate> ? Of == values::any && is_unordered(x) : leaves_fp8<T>(x);
+    bool const asked = Of == values::any || (Of == values::numbers && !is_same_v<Overflow, saturate>);
+    bool const none  = asked && (is_same_v<Overflow, saturate> ? is_unordered(x) : leaves_fp8<T>(x));
     return none ? traits::nan : code;
 }
 
@@ -209,8 +213,8 @@ KVLOOM_FN float_pair widen_fp8s_as_halves(u32 word)
         return {x.low * 0x1p8f, x.high * 0x1p8f};
     } else {
         float_pair const x = widen_halves(halves | signs);
-        float const low    = bit_cast<u32>(x.low) == 0x80000000u ? bit_cast<float>(0x7fc00000u) : x.low;
-        float const high   = bit_cast<u32>(x.high) == 0x80000000u ? bit_cast<float>(0x7fc00000u) : x.high;
+        float const low    = bit_cast<u32>(x.low) == 0x80000000u ? quiet_nan : x.low;
+        float const high   = bit_cast<u32>(x.high) == 0x80000000u ? quiet_nan : x.high;
         return {low * 0x1p7f, high * 0x1p7f};
     }
 }

@@ -52,8 +52,8 @@ KVLOOM_FN u32 narrow_to_halves(float low, float high)
 }
 
 /// What a conversion knows of its values. To ask each of them whether it is NaN is a third to a half of the work
-/// where no instruction converts; of numbers nobody asks.
-enum class values { any, numbers };
+/// where no instruction converts; of numbers nobody asks, and those in range round to the largest value at most.
+enum class values { any, numbers, in_range };
 
 #if KVLOOM_ON_AMD && !KVLOOM_NATIVE_BF16
 /// The bf16 nearest to x in the upper half, garbage in the lower.

@@ -63,6 +63,7 @@ KVLOOM_FN constexpr u32 round_off(u32 magnitude)
 }
 
 inline constexpr u32 infinity_bits = 0x7f800000u;
+inline constexpr float quiet_nan   = bit_cast<float>(0x7fc00000u);
 
 } // namespace detail
 

@@ -43,7 +43,7 @@ struct vec_elements<T, N, true>
 /// since clang warns of missing braces there.
 template <class T, int N>
 struct alignas(detail::vector_alignment(sizeof(T) * N)) vec
-    : detail::vec_elements<T, N, (sizeof(T) < 4 && sizeof(T) * N % 4 == 0)>
+    : detail::vec_elements<T, N, (sizeof(T) < 4 && !__is_empty(T) && sizeof(T) * N % 4 == 0)>
 {
     static_assert(N > 0, "vec: N must be positive");
 
@@ -80,32 +80,74 @@ KVLOOM_FN u32 narrow_to_word(float const* x)
     }
 }
 
-/// Whether the conversion to T asks each value whether it is NaN, and that is much of its work. The host, where it is
-/// not, does as the machines do for which it stands.
-template <class T, class Overflow>
+/// Whether the conversion to T asks each value whether it is NaN, and that is much of its work; or whether its answer
+/// spares a longer form of the values (`Shortened`). The host, where it is not, does as the machines do for which it
+/// stands.
+template <class T, class Overflow, bool Shortened = false>
 inline constexpr bool asks_each =
     !KVLOOM_ON_CUDA
     && (is_same_v<T, bf16>
             ? KVLOOM_ON_AMD && !KVLOOM_NATIVE_BF16
-            : numeric<T>::bytes == 1 && is_same_v<Overflow, saturate> && (native_fp8<T> || !KVLOOM_ON_AMD));
+            : numeric<T>::bytes == 1
+                  && is_same_v<Overflow, saturate> && (native_fp8<T> || !KVLOOM_ON_AMD || Shortened));
+
+/// The same words, which the compiler does not know to be the same: what was made of them is made anew.
+template <int N>
+KVLOOM_FN vec<u32, N> anew(vec<u32, N> words)
+{
+#if KVLOOM_ON_AMD
+    KVLOOM_UNROLL
+    for (int i = 0; i < N; ++i) {
+        asm volatile("" : "+v"(words[i]));
+    }
+#endif
+    return words;
+}
+
+/// The values of two rows in turn, a0 b0 a1 b1 ..., kept apart until they are narrowed: who works on pairs of neighbours
+/// has them in neighbouring registers.
+template <int N>
+struct interleaved
+{
+    vec<float, N> a;
+    vec<float, N> b;
+};
+
+/// `so_far` plus products with zero: NaN from the first NaN or infinity on.
+template <int N>
+KVLOOM_FN float_pair add_zeros_times(float_pair so_far, vec<float, N> const& x)
+{
+    KVLOOM_UNROLL
+    for (int i = 0; i < N; i += 2) {
+        so_far = fma(float_pair{x[i], x[i + 1]}, float_pair{0.0f, 0.0f}, so_far);
+    }
+    return so_far;
+}
 
 /// True if any value is NaN; where that is cheaper, infinities too may make it true.
 template <int N>
 KVLOOM_FN bool may_hold_nan(vec<float, N> const& x)
 {
 #if KVLOOM_ON_AMD
-    float_pair products{0.0f, 0.0f};
-    KVLOOM_UNROLL
-    for (int i = 0; i < N; i += 2) {
-        products = fma(float_pair{x[i], x[i + 1]}, float_pair{0.0f, 0.0f}, products);
-    }
-    return __builtin_isunordered(products.low, products.high);
+    float_pair const sum = add_zeros_times({0.0f, 0.0f}, x);
+    return __builtin_isunordered(sum.low, sum.high);
 #else
     bool found = false;
     for (int i = 0; i < N; ++i) {
         found = found || is_nan(x[i]);
     }
     return found;
+#endif
+}
+
+template <int N>
+KVLOOM_FN bool may_hold_nan(interleaved<N> const& x)
+{
+#if KVLOOM_ON_AMD
+    float_pair const sum = add_zeros_times(add_zeros_times({0.0f, 0.0f}, x.a), x.b);
+    return __builtin_isunordered(sum.low, sum.high);
+#else
+    return may_hold_nan(x.a) || may_hold_nan(x.b);
 #endif
 }
 
@@ -121,20 +163,51 @@ KVLOOM_FN vec<u32, N * numeric<T>::bytes / 4> narrow_words(vec<float, N> const& 
     return words;
 }
 
-/// N values rounded to T, in whole words. Where each value would be asked for NaN, all are asked at once, and one by
-/// one only if there may be any.
-template <class T, class Overflow, int N>
-KVLOOM_FN vec<u32, N * numeric<T>::bytes / 4> narrow_words(vec<float, N> const& x)
+/// T is an fp8 type.
+template <class T, class Overflow, values Of, int N>
+KVLOOM_FN vec<u32, N / 2> narrow_words(interleaved<N> const& x)
 {
-    if constexpr (asks_each<T, Overflow>) {
-        auto words = narrow_words<T, Overflow, values::numbers>(x);
-        if (__builtin_expect(may_hold_nan(x), false)) {
-            words = narrow_words<T, Overflow, values::any>(x);
+    vec<u32, N / 2> words;
+    KVLOOM_UNROLL
+    for (int w = 0; w < N / 2; ++w) {
+        words[w] = narrow_to_fp8s<T, Overflow, Of>(x.a[2 * w], x.b[2 * w], x.a[2 * w + 1], x.b[2 * w + 1]);
+    }
+    return words;
+}
+
+/// The values that `whole` gives, rounded to T, in whole words. Where each would be asked for NaN, those of `quick`
+/// (which are `Quick`) are, all at once, and only if there may be any `whole` gives the values that are asked one by
+/// one: `quick` may give NaN in place of a number, and if it is `Shortened` in fewer operations.
+template <class T, class Overflow, values Quick, bool Shortened, class OfQuick, class OfWhole>
+KVLOOM_FN auto narrow_words_of(OfQuick const& quick, OfWhole const& whole)
+{
+    if constexpr (asks_each<T, Overflow, Shortened>) {
+        auto const x    = quick();
+        bool const rare = may_hold_nan(x); // asked first: a conversion then may write over its operand
+        auto words      = narrow_words<T, Overflow, Quick>(x);
+        if (__builtin_expect(rare, false)) {
+            words = narrow_words<T, Overflow, values::any>(whole());
         }
         return words;
     } else {
-        return narrow_words<T, Overflow, values::any>(x);
+        return narrow_words<T, Overflow, values::any>(whole());
     }
+}
+
+/// Not a lambda, here and where quantisers are: compilers do not inline those where they are seldom called.
+template <int N>
+struct as_given
+{
+    vec<float, N> const& x;
+
+    KVLOOM_FN vec<float, N> operator()() const { return x; }
+};
+
+/// N values rounded to T, in whole words.
+template <class T, class Overflow, int N>
+KVLOOM_FN vec<u32, N * numeric<T>::bytes / 4> narrow_words(vec<float, N> const& x)
+{
+    return narrow_words_of<T, Overflow, values::numbers, false>(as_given<N>{x}, as_given<N>{x});
 }
 
 } // namespace detail

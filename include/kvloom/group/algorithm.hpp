@@ -22,13 +22,22 @@ KVLOOM_FN T exchange(Tile tile, T value, site at = site::here())
     return tile.wave.template exchange<Mask>(value, at);
 }
 
-/// Value of the tile's lane of rank `Lane`, in every lane of the tile. Every lane of the wave calls.
+/// Value of the tile's lane of rank `Lane`, in every lane of the tile; T is one or several words of 4 bytes. Every lane of
+/// the wave calls. @cost one cross-lane move a word
 template <int Lane, class Tile, class T>
 KVLOOM_FN T broadcast(Tile tile, T value, site at = site::here())
 {
     static_assert(is_tile_v<Tile>, "broadcast: the first argument must be a tile");
     static_assert(Lane >= 0 && Lane < Tile::size, "broadcast: no such lane in the tile");
-    if constexpr (Tile::size == 16) {
+    static_assert(sizeof(T) % 4 == 0, "broadcast: the value must consist of words of 4 bytes");
+    if constexpr (sizeof(T) > 4) {
+        auto words = bit_cast<vec<u32, int(sizeof(T) / 4)>>(value);
+        KVLOOM_UNROLL
+        for (int w = 0; w < int(sizeof(T) / 4); ++w) {
+            words[w] = broadcast<Lane>(tile, words[w], at);
+        }
+        return bit_cast<T>(words);
+    } else if constexpr (Tile::size == 16) {
         return tile.wave.template broadcast_row<Lane>(value, at);
     } else {
         return tile.wave.shuffle(value, tile.index() * Tile::size + Lane, at);
@@ -123,66 +132,96 @@ struct larger_magnitude
     KVLOOM_FN float operator()(float a, float b) const { return larger_size(a, b); }
 };
 
-/// Combines `Count` (1, 2 or 4) values over the tile, then applies `finish` to each result: every lane gets
-/// the `Count / Group` results.
+namespace detail {
+
+template <int Group, class Tile, int Count, class Combine>
+KVLOOM_FN float sort_and_combine(Tile tile, vec<float, Count> const& values, Combine combine, site at)
+{
+    bool const odd    = (tile.rank() & 1) != 0;
+    bool const second = (tile.rank() & 2) != 0;
+    float sorted =
+        combine(odd ? values[1] : values[0], tile.wave.template exchange<1>(odd ? values[0] : values[1], at));
+    if constexpr (Count == 4) {
+        float const upper = combine(odd ? values[3] : values[2],
+                                    tile.wave.template exchange<1>(odd ? values[2] : values[3], at));
+        sorted =
+            combine(second ? upper : sorted, tile.wave.template exchange<2>(second ? sorted : upper, at));
+    } else {
+        sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
+    }
+    sorted = combine_quads(tile, sorted, combine, at);
+    if constexpr (Group >= 2) {
+        sorted = combine(sorted, tile.wave.template exchange<1>(sorted, at));
+    }
+    if constexpr (Group >= 4) {
+        sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
+    }
+    return sorted;
+}
+
+} // namespace detail
+
+/// Lanes from this rank on hold what was sorted into the lanes of a quad: that of value i the i-th of them.
+template <class Tile>
+inline constexpr int sorted_lane = Tile::size >= 8 ? 4 : 0;
+
+/// Combines 2 or 4 values over the tile: from `sorted_lane` on, one result a lane; of two, each in two lanes.
 ///
-/// The first two steps sort the values into the lanes of a quad, so that the later steps and `finish` (a root
-/// and a division, say) are done once for all of them. `combine` must be commutative: the bits are those of
-/// plain reductions. Neighbouring `Group` results (the parts of one row) are combined pairwise before `finish`.
+/// The first two steps sort the values into the lanes of a quad, so that the later steps, and what is done with the
+/// results, are done once for all of them. `combine` must be commutative: the bits are those of plain reductions.
+/// Neighbouring `Group` results (the parts of one row) are combined pairwise.
 ///
-/// Collective: every lane of the wave calls. @cost for four values 5 + log2(Tile::size) cross-lane moves and
-/// four broadcasts
+/// Collective: every lane of the wave calls. @cost for four values 1 + log2(Tile::size) cross-lane moves
+template <int Group, class Tile, int Count, class Combine>
+KVLOOM_FN float reduce_sorted(Tile tile, vec<float, Count> values, Combine combine, site at = site::here())
+{
+    static_assert(is_tile_v<Tile>, "reduce_sorted: the first argument must be a tile");
+    static_assert(Count == 2 || Count == 4, "reduce_sorted: the number of values must be 2 or 4");
+    static_assert(Count % Group == 0, "reduce_sorted: the values must fall into whole groups");
+    return detail::sort_and_combine<Group>(tile, values, combine, at);
+}
+
+/// `Count` sorted values, each in every lane of the tile. Every lane of the wave calls. @cost a broadcast each
+template <int Count, int Group = 1, class Tile, class T>
+KVLOOM_FN vec<T, Count / Group> spread_sorted(Tile tile, T sorted, site at = site::here())
+{
+    constexpr int base = sorted_lane<Tile>;
+    if constexpr (Count / Group == 1) {
+        return {{{broadcast<base>(tile, sorted, at)}}};
+    } else if constexpr (Count / Group == 2) {
+        return {{{broadcast<base>(tile, sorted, at), broadcast<base + Group>(tile, sorted, at)}}};
+    } else {
+        return {{{broadcast<base>(tile, sorted, at), broadcast<base + 1>(tile, sorted, at),
+                  broadcast<base + 2>(tile, sorted, at), broadcast<base + 3>(tile, sorted, at)}}};
+    }
+}
+
+/// Combines `Count` (1, 2 or 4) values over the tile, then applies `finish` (a root and a division, say) to each
+/// result, once for all of them: every lane gets the `Count / Group` results, each of whole words of 4 bytes. `combine`
+/// and `Group` as in reduce_sorted.
+///
+/// Collective: every lane of the wave calls. @cost for four values 1 + log2(Tile::size) cross-lane moves and four
+/// broadcasts
 template <int Group, class Tile, int Count, class Combine, class Finish>
-KVLOOM_FN vec<float, Count / Group> reduce_rows(Tile tile, vec<float, Count> values, Combine combine,
-                                                Finish finish, site at = site::here())
+KVLOOM_FN auto reduce_rows(Tile tile, vec<float, Count> values, Combine combine, Finish finish,
+                           site at = site::here())
 {
     static_assert(is_tile_v<Tile>, "reduce_rows: the first argument must be a tile");
     static_assert(Count == 1 || Count == 2 || Count == 4,
                   "reduce_rows: the number of values must be 1, 2 or 4");
     static_assert(Count % Group == 0, "reduce_rows: the values must fall into whole groups");
-
-    vec<float, Count / Group> results;
+    using result = decltype(finish(0.0F));
     if constexpr (Count == 1) {
-        results[0] = finish(all_reduce(tile, values[0], combine, at));
-        return results;
-    } else {
-        bool const odd    = (tile.rank() & 1) != 0;
-        bool const second = (tile.rank() & 2) != 0;
-        float sorted      = combine(odd ? values[1] : values[0],
-                               tile.wave.template exchange<1>(odd ? values[0] : values[1], at));
-        if constexpr (Count == 4) {
-            float const upper = combine(odd ? values[3] : values[2],
-                                        tile.wave.template exchange<1>(odd ? values[2] : values[3], at));
-            sorted =
-                combine(second ? upper : sorted, tile.wave.template exchange<2>(second ? sorted : upper, at));
-        } else {
-            sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
-        }
-        sorted = detail::combine_quads(tile, sorted, combine, at);
-        if constexpr (Group >= 2) {
-            sorted = combine(sorted, tile.wave.template exchange<1>(sorted, at));
-        }
-        if constexpr (Group >= 4) {
-            sorted = combine(sorted, tile.wave.template exchange<2>(sorted, at));
-        }
-        sorted             = finish(sorted);
-        constexpr int base = Tile::size >= 8 ? 4 : 0;
-        results[0]         = broadcast<base>(tile, sorted, at);
-        if constexpr (Count / Group >= 2) {
-            results[1] = broadcast<base + Group>(tile, sorted, at);
-        }
-        if constexpr (Count / Group >= 4) {
-            results[2] = broadcast<base + 2>(tile, sorted, at);
-            results[3] = broadcast<base + 3>(tile, sorted, at);
-        }
-        return results;
+        return vec<result, 1>{{{finish(all_reduce(tile, values[0], combine, at))}}};
+    } else if constexpr (is_tile_v<Tile> && Count <= 4 && Count % Group == 0) {
+        float const sorted = detail::sort_and_combine<Group>(tile, values, combine, at);
+        return spread_sorted<Count, Group>(tile, finish(sorted), at);
     }
 }
 
 /// reduce_rows by addition.
 template <int Group, class Tile, int Count, class Finish>
-KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values, Finish finish,
-                                             site at = site::here())
+KVLOOM_FN auto sum_rows(Tile tile, vec<float, Count> values, Finish finish, site at = site::here())
 {
     return reduce_rows<Group>(tile, values, plus{}, finish, at);
 }

@@ -148,5 +148,18 @@ KVLOOM_FN void forget_widened(Tile tile, stored_row<T, Tile, Dim>& stored)
     }
 }
 
+/// Says that a stored row is worked out here: the compiler may not do it elsewhere. Changes no value.
+template <class T, class Tile, int Dim>
+KVLOOM_FN void hold(Tile tile, stored_row<T, Tile, Dim>& stored)
+{
+    KVLOOM_UNROLL
+    for (int k = 0; k < stored.parts; ++k) {
+        KVLOOM_UNROLL
+        for (int w = 0; w < int(sizeof(stored.part[k]) / 4); ++w) {
+            tile.wave.hold(stored.part[k][w]);
+        }
+    }
+}
+
 } // namespace v0
 } // namespace kvloom

@@ -69,7 +69,7 @@ KVLOOM_FN float found_scale(float largest)
         return Rule::of_zeros;
     }
     float const clipped = between(largest, Rule::least, numeric<float>::largest);
-    return clipped < 0x1p-100F ? divide(clipped, Limit::value) : divided_by_constant<Limit>(clipped);
+    return divided_by_constant<Limit>(clipped);
 }
 
 /// Whether K and V have one given scale each, or one for each head.

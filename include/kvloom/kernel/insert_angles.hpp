@@ -44,7 +44,7 @@ KVLOOM_FN token_positions<Problem> load_positions(Wave wave, insert_args<Problem
 template <class Problem>
 KVLOOM_FN bool in_table(insert_args<Problem> const& args, token_positions<Problem> const& positions)
 {
-    auto const inside = [&](i64 position) { return position >= 0 && position < args.angles.rows; };
+    auto const inside = [&](i64 position) { return u64(position) < u64(args.angles.rows); };
     if constexpr (Problem::angle_source::count == 1) {
         return inside(positions);
     } else {
@@ -57,9 +57,27 @@ KVLOOM_FN bool in_table(insert_args<Problem> const& args, token_positions<Proble
     }
 }
 
+/// Positions that lie in the table, which has a row, in place of those that do not.
+template <class Problem>
+KVLOOM_FN token_positions<Problem> brought_inside(insert_args<Problem> const& args,
+                                                  token_positions<Problem> positions)
+{
+    auto const inside = [&](i64 position) { return u64(position) < u64(args.angles.rows) ? position : 0; };
+    if constexpr (Problem::angle_source::count == 1) {
+        return inside(positions);
+    } else {
+        KVLOOM_UNROLL
+        for (int i = 0; i < Problem::angle_source::count; ++i) {
+            positions.of[i] = inside(positions.of[i]);
+        }
+        return positions;
+    }
+}
+
 /// The angles of a token. read_hint() reads its position before dependency(), guess() fetches the angles of
 /// what was found; settle() reads the position again and fetches anew if it has changed: the table is
-/// constant, so an unchanged position proves them right. Positions by sections are not guessed.
+/// constant, so an unchanged position proves them right. Positions by sections are not guessed. Who never
+/// guesses calls settle<false>().
 template <class Problem, class Tile>
 struct token_angles
 {
@@ -95,17 +113,18 @@ struct token_angles
         }
     }
 
+    template <bool Guessed = guesses>
     KVLOOM_FN void settle()
     {
         if constexpr (types::turns) {
             auto const positions = load_positions<Problem>(tile.wave, args, token);
             inside               = in_table<Problem>(args, positions);
             bool fetched         = false;
-            if constexpr (guesses) {
+            if constexpr (Guessed) {
                 fetched = positions == guessed;
             }
-            if (inside && !fetched) {
-                stored = fetch_angles<pairs>(tile, args.angles, positions);
+            if (!fetched) { // of a position outside any angles: nothing that they turn is kept
+                stored = fetch_angles<pairs>(tile, args.angles, brought_inside<Problem>(args, positions));
             }
         }
     }

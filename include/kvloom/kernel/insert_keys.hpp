@@ -78,21 +78,48 @@ struct key_sources
           index_k(begin(rows.args.index_k, token, indexed(), rows.first_index_key()))
     {}
 
-    /// Row m of a tile's token; zeros in all tiles of the wave where none has it. `first`: the token of its first tile.
+    /// Rows m, m + 1, ... of a tile's token, m in the list; any row in place of those beyond it, zeros where no tile of
+    /// the wave has a token that is read. `first`: the token of its first tile.
+    template <int Count, class Tile>
+    KVLOOM_FN void fetch(Tile tile, int m, int first,
+                         stored_row<activation, Tile, types::dim> (&rows)[Count]) const
+    {
+        int const last = list.count() - 1;
+        if (__builtin_expect(first < read_of_all(), true)) {
+            KVLOOM_UNROLL
+            for (int i = 0; i < Count; ++i) {
+                rows[i] = fetch_row(tile, smaller(m + i, last), true);
+            }
+        } else {
+            auto const& args = list.args;
+            KVLOOM_UNROLL
+            for (int i = 0; i < Count; ++i) {
+                int const limit = list.pick(m + i, cached(), of_slots(), args.tokens, indexed());
+                rows[i]         = fetch_row(tile, smaller(m + i, last), first < limit);
+                hold(tile, rows[i]); // else the zeros are made ahead of the question, for all
+            }
+        }
+    }
+
+private:
     template <class Tile>
-    KVLOOM_FN stored_row<activation, Tile, types::dim> fetch(Tile tile, int m, int first) const
+    KVLOOM_FN stored_row<activation, Tile, types::dim> fetch_row(Tile tile, int m, bool present) const
     {
         auto const& args = list.args;
         auto const ahead =
             list.pick(m, args.k.ahead(m), args.v.ahead(m), args.index_q.ahead(m), args.index_k.ahead(m));
         usize const from    = list.pick(m, k, v, index_q, index_k) + usize(ahead) * sizeof(activation);
         auto const* const x = reinterpret_cast<activation const*>(from);
-        int const limit     = list.pick(m, cached(), of_slots(), args.tokens, indexed());
-        return kvloom::fetch(tile, row_span<activation const, types::dim>{x},
-                             m < list.count() && first < limit);
+        return kvloom::fetch(tile, row_span<activation const, types::dim>{x}, present);
     }
 
-private:
+    /// Tokens of which all kinds of rows are read.
+    KVLOOM_FN int read_of_all() const
+    {
+        int const others = types::values_by_rows ? smaller(cached(), of_slots()) : cached();
+        return types::index::present && list.args.index_k.heads > 0 ? smaller(others, indexed()) : others;
+    }
+
     /// Tokens of which v, k and index keys are read.
     KVLOOM_FN int of_slots() const { return smaller(list.args.slot_count, list.args.tokens); }
     KVLOOM_FN int cached() const { return Problem::keys_out ? list.args.tokens : of_slots(); }
@@ -218,7 +245,8 @@ struct key_token
 
     /// A row into its cache, with its scale where it has one.
     template <bool Rounded>
-    KVLOOM_FN void put(row_kind kind, int head, row<Tile, Problem::head_dim> const& y, float scale) const
+    KVLOOM_FN void put(row_kind kind, int head, row<Tile, Problem::head_dim> const& y,
+                       row_scale<Problem> const& scale) const
     {
         using types = insert_types<Problem>;
         if (kind == row_kind::key) {
@@ -267,18 +295,16 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     wave.dependency();
     stored_row<activation, tile_type, types::dim> stored[count];
     key_sources<Problem> const sources(list, safe);
-    KVLOOM_UNROLL
-    for (int i = 0; i < count; ++i) {
-        stored[i] = sources.fetch(tile, part * count + i, first_token);
-    }
+    sources.fetch(tile, part * count, first_token, stored);
     key_token<Problem, tile_type> own{tile, args, token, live};
     own.load_slots();
+    given_row_scales<Problem, Wave> const given(wave, args);
     stored_gain<Problem, tile_type> gains[count];
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
         gains[i] = own.fetch_gain(list, part * count + i);
     }
-    position.settle();
+    position.template settle<false>();
     own.inside = position.inside;
     own.count_faults(part == 0, (part + 1) * count >= list.count());
     own.check_slots();
@@ -296,21 +322,23 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     conditional_t<types::found_scales && !rounds, row<tile_type, types::dim>, bool> exact[count];
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
-        int const m = part * count + i;
-        if (m >= list.count()) {
+        int const m      = part * count + i;
+        bool const there = i == 0 || m < list.count();
+        if (!types::found_scales
+            && !there) { // where scales are found, to branch costs more than a row of zeros
             break;
         }
         row_kind const kind = list.kind(m);
         int const head      = list.head(m);
         auto const y        = own.prepare(list, m, stored[i], gains[i], r[i], at);
-        own.put_dense(kind, head, y);
-        if (!own.inside) {
-            own.put_dense(kind, head, {});
+        if (there) {
+            own.put_dense(kind, head, y);
+            if (!own.inside) {
+                own.put_dense(kind, head, {});
+            }
         }
         if constexpr (!types::found_scales) {
-            float const* const scales = kind == row_kind::key ? args.key_scale : args.value_scale;
-            bool const scaled         = kind == row_kind::key || kind == row_kind::value;
-            own.template put<false>(kind, head, y, scaled ? given_scale<Problem>(wave, scales, head) : 1.0F);
+            own.template put<false>(kind, head, y, make_row_scale<Problem>(given.of(kind, head)));
         } else if (kind == row_kind::key || kind == row_kind::value) {
             largest[i] = held_for_scale<Problem>(y);
             if constexpr (rounds) {
@@ -318,13 +346,14 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
             } else {
                 exact[i] = y;
             }
-        } else {
-            own.template put<false>(kind, head, y, 1.0F);
+        } else if (there) {
+            own.template put<false>(kind, head, y, make_row_scale<Problem>(1.0F));
         }
     }
     if constexpr (types::found_scales) {
         auto const scales = of_largest(
-            tile, largest, [](float most) { return scale_of_row<Problem>(most); }, at);
+            tile, largest, [](float most) { return make_row_scale<Problem>(scale_of_row<Problem>(most)); },
+            at);
         KVLOOM_UNROLL
         for (int i = 0; i < count; ++i) {
             int const m = part * count + i;

@@ -164,13 +164,14 @@ KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem, Kind> const& at_hand
     i64 const there = live ? slot : -1;
     i64 const both  = there < slot_limit(args) ? there : -1;
     if (at_hand.kind == row_kind::key) {
-        put_cached<Problem, false>(tile, args.keys, args.key_scales, place(args.keys, both), head, y, scale);
+        put_cached<Problem, false>(tile, args.keys, args.key_scales, place(args.keys, both), head, y,
+                                   make_row_scale<Problem>(scale));
     }
     if constexpr (types::values_by_rows) {
         if (at_hand.kind == row_kind::value) {
             constexpr bool copied = is_same_v<typename types::v_norm, no_norm>;
             put_cached<Problem, copied>(tile, args.values, args.value_scales, place(args.values, both), head,
-                                        y, scale);
+                                        y, make_row_scale<Problem>(scale));
         }
     }
     if constexpr (types::index::present) {

@@ -50,6 +50,56 @@ KVLOOM_FN float scale_of_row(float largest)
     return found_scale<typename types::scaling, limit_of<Problem>>(largest);
 }
 
+/// A dequant scale of K or V and the quantiser for it.
+template <class Problem>
+struct row_scale
+{
+    float value;
+    decltype(cache_quantiser<Problem>(1.0F)) quantiser;
+};
+
+template <class Problem>
+KVLOOM_FN row_scale<Problem> make_row_scale(float dequant_scale)
+{
+    return {dequant_scale, cache_quantiser<Problem>(dequant_scale)};
+}
+
+/// The scales of K and V rows that are given: read once, by the constructor, where all heads have the same.
+template <class Problem, class Wave>
+struct given_row_scales
+{
+    using types = insert_types<Problem>;
+
+    Wave wave;
+    insert_args<Problem> const& args;
+    float of_keys;
+    float of_values;
+
+    KVLOOM_FN given_row_scales(Wave own, insert_args<Problem> const& all)
+        : wave(own), args(all), of_keys(first(all.key_scale, all.k.heads > 0)),
+          of_values(first(all.value_scale, types::values_by_rows && all.v.heads > 0))
+    {}
+
+    /// The scale of a head's row of K or V; that of other rows is not used.
+    KVLOOM_FN float of(row_kind kind, [[maybe_unused]] int head) const
+    {
+        bool const value = types::values_by_rows && kind == row_kind::value;
+        if constexpr (types::head_scales) {
+            bool const scaled = value || kind == row_kind::key;
+            return scaled ? given_scale<Problem>(wave, value ? args.value_scale : args.key_scale, head)
+                          : 1.0F;
+        } else {
+            return value ? of_values : of_keys;
+        }
+    }
+
+private:
+    KVLOOM_FN float first(float const* from, bool wanted) const
+    {
+        return wanted && !types::head_scales ? given_scale<Problem>(wave, from, 0) : 1.0F;
+    }
+};
+
 /// y as it enters a cache of Element: through the activation type first where the contract says so.
 template <class Problem, class Element, class Tile>
 KVLOOM_FN row<Tile, Problem::head_dim> as_stored(row<Tile, Problem::head_dim> const& y)
@@ -84,16 +134,17 @@ KVLOOM_FN float held_for_scale(row<Tile, Problem::head_dim> const& y)
 /// already has values of the activation type.
 template <class Problem, bool Rounded, class Tile, class Cache>
 KVLOOM_FN void put_cached(Tile tile, Cache const& cache, [[maybe_unused]] scale_view const& scales,
-                          token_place where, int head, row<Tile, Problem::head_dim> y, float scale)
+                          token_place where, int head, row<Tile, Problem::head_dim> y,
+                          row_scale<Problem> const& scale)
 {
     using types = insert_types<Problem>;
     if constexpr (!Rounded) {
         y = as_stored<Problem, typename types::element>(y);
     }
-    insert<typename types::numerics::overflow>(tile, cache, where, head, y, cache_quantiser<Problem>(scale));
+    insert<typename types::numerics::overflow>(tile, cache, where, head, y, scale.quantiser);
     if constexpr (types::found_scales) {
         if (where.valid && tile.rank() == 0) {
-            tile.wave.store(scales.address(where, head), bit_cast<u32>(scale));
+            tile.wave.store(scales.address(where, head), bit_cast<u32>(scale.value));
         }
     }
 }

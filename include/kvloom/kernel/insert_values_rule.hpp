@@ -34,6 +34,14 @@ struct value_quantiser
     float scale; ///< as it is written, where scales are found
     Quantiser inner;
 
+    static constexpr auto gives = kvloom::detail::given_by<Quantiser>;
+
+    KVLOOM_FN auto short_form() const
+    {
+        auto const by = kvloom::detail::short_form(inner);
+        return value_quantiser<Problem, remove_const_t<decltype(by)>>{r, scale, by};
+    }
+
     template <int N>
     KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
     {

@@ -88,19 +88,34 @@ struct paged_view
     /// First element of the span of (page, head).
     KVLOOM_FN element* span(i64 page, int head) const
     {
-        return data + page_offset(page) + head * head_stride;
+        return data + page_offset(page) + head * head_stride; // signed: in a loop over heads one addition
     }
 
     /// Elements from the first page to page `page`.
     KVLOOM_FN i64 page_offset(i64 page) const
     {
+        u64 const all = u64(page);
         if constexpr (BlockPages == 1) {
-            return page * page_stride;
+            return i64(all * u64(page_stride));
         } else {
-            i64 const block = i64(u64(page) / BlockPages);
-            return block * block_stride + (page - block * BlockPages) * page_stride;
+            u64 const block = all / BlockPages;
+            return i64(block * u64(block_stride) + (all - block * BlockPages) * u64(page_stride));
         }
     }
+
+    /// Elements from `data` to element `dim` of the token at `place` in head 0: what all heads share of an address.
+    KVLOOM_FN i64 offset(token_place place, int dim) const
+    {
+        u64 const page = u64(page_offset(place.page));
+        if constexpr (strided_tokens_v<Layout>) {
+            return i64(page + u64(place.slot) * u64(token_stride) + u64(dim));
+        } else {
+            return i64(page + u64(Layout::offset(place.slot, dim)));
+        }
+    }
+
+    /// Elements from head 0 to head `head`, which is not negative.
+    KVLOOM_FN i64 head_offset(int head) const { return i64(u64(u32(head)) * u64(head_stride)); }
 
     /// Address of element `dim` of the token at `place`.
     KVLOOM_FN element* address(token_place place, int head, int dim) const
@@ -124,9 +139,9 @@ KVLOOM_FN token_place place(paged_view<Layout, BlockPages> const& cache, Slot sl
 {
     static_assert(is_index_v<Slot>, "place: a slot must be a signed integer of 32 or 64 bits");
     constexpr int size = Layout::page_size;
-    i64 const wide     = slot;
-    bool const valid   = wide >= 0 && wide < i64(cache.pages) * size;
-    return {wide / size, int(wide % size), valid};
+    u64 const wide     = u64(i64(slot)); // a negative slot lies beyond every page
+    bool const valid   = wide < u64(cache.pages) * size;
+    return {i64(wide / size), int(wide % size), valid};
 }
 
 /// One number for each stored row, the dequant scale of a token and head: element

@@ -141,13 +141,13 @@ KVLOOM_FN auto fetch_angles(Tile tile, angle_table<T> const& table, Positions co
     for (int k = 0; k < turned::parts; ++k) {
         int const first = tile.chunk(k) * chunk_size;
         if constexpr (vectors) {
-            if (first < turned::dims) {
-                constexpr int words = stored.count * int(sizeof(T)) / 4;
-                T const* const from = table.data + detail::position_of(positions, 0) * table.stride
-                                      + Pairs::frequency(first, turned::half);
-                stored.cosine[k] = load_words<words, How>(tile.wave, from);
-                stored.sine[k]   = load_words<words, How>(tile.wave, from + turned::half);
-            }
+            // Lanes beyond the rotated dims read along: to leave them out would cost zeros in their place.
+            constexpr int words = stored.count * int(sizeof(T)) / 4;
+            int const last      = turned::dims - chunk_size;
+            T const* const from = table.data + detail::position_of(positions, 0) * table.stride
+                                  + Pairs::frequency(first < last ? first : last, turned::half);
+            stored.cosine[k] = load_words<words, How>(tile.wave, from);
+            stored.sine[k]   = load_words<words, How>(tile.wave, from + turned::half);
         } else {
             KVLOOM_UNROLL
             for (int i = 0; i < chunk_size; ++i) {
@@ -214,17 +214,25 @@ KVLOOM_FN angles<Tile> widen(Tile tile, stored_angles<T, Tile, Pairs, Vectors> c
     using turned      = detail::turned<Tile>;
     using kept        = stored_angles<T, Tile, Pairs, Vectors>;
     constexpr int per = chunk_size / kept::count; // dims of a chunk that share a frequency
+    constexpr bool of_chunk =
+        is_same_v<Pairs, neox_pairs> && turned::whole_chunks; // one sign for the whole chunk
     angles<Tile> factors;
     KVLOOM_UNROLL
     for (int k = 0; k < turned::parts; ++k) {
+        auto sines = stored.sine[k];
+        if constexpr (of_chunk) {
+            constexpr u32 signs = sizeof(typename kept::held) == 4 ? 0x80000000u : 0x80008000u;
+            u32 const flipped   = tile.chunk(k) < turned::half_chunks ? signs : 0u;
+            KVLOOM_UNROLL
+            for (int w = 0; w < int(sizeof(sines) / 4); ++w) {
+                sines[w] ^= flipped;
+            }
+        }
         auto const cosine = detail::unpack_some<typename kept::held, kept::count>(stored.cosine[k]);
-        auto const sine   = detail::unpack_some<typename kept::held, kept::count>(stored.sine[k]);
+        auto const sine   = detail::unpack_some<typename kept::held, kept::count>(sines);
         KVLOOM_UNROLL
         for (int i = 0; i < chunk_size; ++i) {
-            bool first = Pairs::first(tile.chunk(k) * chunk_size + i, turned::half);
-            if constexpr (is_same_v<Pairs, neox_pairs> && turned::whole_chunks) {
-                first = tile.chunk(k) < turned::half_chunks; // the same for the whole chunk
-            }
+            bool const first     = !of_chunk && Pairs::first(tile.chunk(k) * chunk_size + i, turned::half);
             factors.cosine[k][i] = cosine[i / per];
             factors.sine[k][i]   = first ? -sine[i / per] : sine[i / per];
         }

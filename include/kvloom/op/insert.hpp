@@ -23,19 +23,27 @@ KVLOOM_FN void insert(Tile tile, Cache const& cache, token_place where, int head
     static_assert(is_tile_v<Tile>, "insert: the first argument must be a tile");
     static_assert(is_paged_view_v<Cache>, "insert: the second argument must be a paged view");
     static_assert(Cache::layout::dim == Dim, "insert: the row's length is not the cache's head size");
-    using element = typename Cache::layout::element;
+    using element       = typename Cache::layout::element;
+    constexpr int parts = row<Tile, Dim>::parts;
+    // Ahead of the question, so that the rows of one token share it; a number, since no pointer may lie there.
+    vec<usize, parts> at;
+    KVLOOM_UNROLL
+    for (int k = 0; k < parts; ++k) {
+        usize const offset = usize(cache.offset(where, tile.chunk(k) * chunk_size));
+        at[k]              = reinterpret_cast<usize>(cache.data) + offset * sizeof(element);
+    }
     if (!where.valid) {
         return;
     }
     KVLOOM_UNROLL
-    for (int k = 0; k < row<Tile, Dim>::parts; ++k) {
+    for (int k = 0; k < parts; ++k) {
         if (!holds<Dim>(tile, k)) {
             continue;
         }
-        int const first  = tile.chunk(k) * chunk_size;
-        auto const words = pack<element, Overflow>(quantiser(values.part[k]));
+        auto const words = pack_by<element, Overflow>(quantiser, values.part[k]);
         if constexpr (Cache::layout::vector_axis == axis::dim && Cache::layout::vector % chunk_size == 0) {
-            detail::store_words(tile.wave, cache.address(where, head, first), words);
+            usize const address = at[k] + usize(cache.head_offset(head)) * sizeof(element);
+            detail::store_words(tile.wave, reinterpret_cast<element*>(address), words);
         } else {
             using bits =
                 conditional_t<sizeof(element) == 1, u8, conditional_t<sizeof(element) == 2, u16, u32>>;
@@ -43,7 +51,7 @@ KVLOOM_FN void insert(Tile tile, Cache const& cache, token_place where, int head
             KVLOOM_UNROLL
             for (int i = 0; i < chunk_size; ++i) {
                 u32 const word = words[i / words_per_32] >> (i % words_per_32 * 8 * int(sizeof(element)));
-                tile.wave.store(cache.address(where, head, first + i), bits(word));
+                tile.wave.store(cache.address(where, head, tile.chunk(k) * chunk_size + i), bits(word));
             }
         }
     }

@@ -44,42 +44,84 @@ struct value_tiles
         for (u32 lone = found.lone; lone != 0; lone &= lone - 1) {
             int const i             = count_trailing_zeros(lone);
             token_place const where = place(cache, wave.from_lane(found.slot, i, at));
-            for (int h = head; h < head + heads && h < source.heads; ++h) {
-                scatter<Overflow>(wave, source.row(first - 1 + i, h), cache, where, h, rule, at);
+            if (where.valid) { // for the whole wave
+                scatter<Overflow>(wave, source, cache, where, first - 1 + i, head, rule, at);
             }
         }
     }
 
 private:
-    template <class Overflow, class Wave, class T, class Cache, class Rule>
-    KVLOOM_FN static void scatter(Wave wave, row_span<T const, Dim> source, Cache const& cache,
-                                  token_place where, int head, Rule const& rule, site at)
+    /// A lone token of the item's heads, element by element. A tile looks at the whole row of a head of its own.
+    template <class Overflow, class Wave, class T, class HeadsAre, class Cache, class Rule>
+    KVLOOM_FN static void scatter(Wave wave, head_rows<T const, Dim, HeadsAre> const& source,
+                                  Cache const& cache, token_place where, int token, int first_head,
+                                  Rule const& rule, site at)
     {
-        auto const row   = detail::fetch_elements(wave, source, where.valid);
-        auto const whole = detail::fetch_whole<Rule>(wave, source, where.valid);
-        auto const by = detail::quantiser_of(detail::whole_row_tile<Wave, Dim>{wave}, whole, head, rule, at);
-        detail::scatter_elements<Overflow, T>(wave, row, cache, where, head, by);
-        if (wave.lane() == 0) {
-            detail::record(rule, wave, where, head, by);
+        auto const tile = tile_group<Wave, lanes, rotary<0>>{wave};
+        int const last  = source.heads - 1; // read again in place of heads beyond it
+        int const own   = first_head + tile.index();
+        detail::spread_row<Wave, Dim> held[heads];
+        KVLOOM_UNROLL
+        for (int h = 0; h < heads; ++h) {
+            int const head = first_head + h < last ? first_head + h : last;
+            held[h]        = detail::fetch_elements(wave, source.row(token, head), true);
+        }
+        auto const whole = fetch(tile, source.row(token, own < last ? own : last), Rule::whole_row);
+        auto const by    = detail::quantiser_of(tile, whole, own < last ? own : last, rule, at);
+        if (tile.rank() == 0 && own <= last) {
+            detail::record(rule, wave, where, own, by);
+        }
+        KVLOOM_UNROLL
+        for (int h = 0; h < heads; ++h) {
+            auto const of_head = detail::quantiser_of_tile<Rule>(tile, by, h, rule, first_head + h, at);
+            if (h == 0 || first_head + h <= last) {
+                detail::scatter_elements<Overflow, T>(wave, held[h], cache, where, first_head + h, of_head);
+            }
         }
     }
 
-    /// The quantiser of the row of which this lane holds `chunk` in part `part`; tiles of one row each.
-    template <class T, class Wave, class Rule>
-    KVLOOM_FN static auto quantiser(Wave wave, vec<u32, 4> const& chunk, T const* row, int part, int head,
-                                    Rule const& rule, site at)
+    /// The quantisers of the four tokens from `where` on, of whose rows this lane holds `chunks` in part `part`; tiles of
+    /// one row each. Lanes of part 0 take note of them where `live`.
+    template <class T, class Wave, class RowOf, class Rule>
+    KVLOOM_FN static auto quantisers(Wave wave, vec<u32, 4> const* chunks, RowOf const& row, int part,
+                                     token_place where, int head, bool live, Rule const& rule, site at)
     {
+        using tile_type = tile_group<Wave, lanes, rotary<0>>;
+        auto const tile = tile_type{wave};
         if constexpr (!Rule::whole_row) {
-            return rule.for_head(head);
-        } else {
-            auto const tile = tile_group<Wave, lanes, rotary<0>>{wave};
-            stored_row<T, tile_group<Wave, lanes, rotary<0>>, Dim> stored;
+            auto const by = rule.for_head(head);
+            return vec<remove_const_t<decltype(by)>, 4>{{{by, by, by, by}}};
+        } else if constexpr (parts == 1 && !Rule::squares) {
+            vec<float, 4> held;
             KVLOOM_UNROLL
-            for (int other = 0; other < parts; ++other) {
-                stored.part[other] =
-                    other == part ? chunk : wave.template load<vec<u32, 4>>(row + other * lanes * chunk_size);
+            for (int t = 0; t < 4; ++t) {
+                held[t] = detail::largest_by_keys<T>(chunks[t]);
             }
-            return detail::quantiser_of(tile, stored, head, rule, at);
+            auto const own = rule.of_row(0.0F, reduce_sorted<1>(tile, held, larger_magnitude{}, at));
+            int const t    = tile.rank() - sorted_lane<tile_type>;
+            if (live && t >= 0 && t < 4) {
+                where.slot += t;
+                detail::record(rule, wave, where, head, own);
+            }
+            return spread_sorted<4>(tile, own, at);
+        } else {
+            auto const of = [&](int t) {
+                stored_row<T, tile_type, Dim> stored;
+                KVLOOM_UNROLL
+                for (int other = 0; other < parts; ++other) {
+                    stored.part[other] =
+                        other == part ? chunks[t]
+                                      : wave.template load<vec<u32, 4>>(row(t) + other * lanes * chunk_size);
+                }
+                auto const by = detail::quantiser_of(tile, stored, head, rule, at);
+                if (live && tile.rank() == 0 && part == 0) {
+                    token_place place = where;
+                    place.slot += t;
+                    detail::record(rule, wave, place, head, by);
+                }
+                return by;
+            };
+            return vec<decltype(of(0)), 4>{{{of(0), of(1), of(2), of(3)}}};
         }
     }
 
@@ -106,27 +148,22 @@ private:
         }
         vec<u32, 4> units[8];
         KVLOOM_UNROLL
-        for (int u = 0; u < 8; ++u) {
-            int const now     = u * each;
-            int const next    = now + each - 1;
-            auto const of_now = quantiser<T>(wave, held[now], row(now), part, head, rule, at);
-            auto const of_next =
-                each == 1 ? of_now : quantiser<T>(wave, held[next], row(next), part, head, rule, at);
-            units[u] = detail::units_of<Overflow, T, element>(held[now], held[next], of_now, of_next);
-            if constexpr (sizeof(element)
-                          == 1) { // else the fp32 values of every token live until they are stored
-                KVLOOM_UNROLL
-                for (int w = 0; w < 4; ++w) {
-                    wave.hold(units[u][w]);
-                }
-            }
-            if (live && lane == 0 && part == 0) {
-                token_place place = where;
-                place.slot += now;
-                detail::record(rule, wave, place, head, of_now);
-                place.slot += each - 1;
-                if constexpr (each == 2) {
-                    detail::record(rule, wave, place, head, of_next);
+        for (int first_of_four = 0; first_of_four < size; first_of_four += 4) {
+            token_place four = where;
+            four.slot += first_of_four;
+            auto const by = quantisers<T>(
+                wave, held + first_of_four, [&](int t) { return row(first_of_four + t); }, part, four, head,
+                live, rule, at);
+            KVLOOM_UNROLL
+            for (int t = 0; t < 4; t += each) {
+                auto& unit      = units[(first_of_four + t) / each];
+                auto const* now = held + first_of_four + t;
+                unit = detail::units_of<Overflow, T, element>(now[0], now[each - 1], by[t], by[t + each - 1]);
+                if constexpr (each == 2) { // else the fp32 values of every token live until they are stored
+                    KVLOOM_UNROLL
+                    for (int w = 0; w < 4; ++w) {
+                        wave.hold(unit[w]);
+                    }
                 }
             }
         }

@@ -60,6 +60,25 @@ KVLOOM_FN auto quantiser_of(Tile tile, [[maybe_unused]] stored_row<T, Tile, Dim>
     }
 }
 
+/// What quantiser_of() found in the lanes of tile `index`, or of the head where a rule does not look at rows. Every lane
+/// of the wave calls.
+template <class Rule, class Tile, class Quantiser>
+KVLOOM_FN Quantiser quantiser_of_tile([[maybe_unused]] Tile tile, [[maybe_unused]] Quantiser const& found,
+                                      [[maybe_unused]] int index, [[maybe_unused]] Rule const& rule,
+                                      [[maybe_unused]] int head, [[maybe_unused]] site at)
+{
+    if constexpr (!Rule::whole_row) {
+        return rule.for_head(head);
+    } else {
+        auto words = bit_cast<vec<u32, int(sizeof(Quantiser) / 4)>>(found);
+        KVLOOM_UNROLL
+        for (int w = 0; w < int(sizeof(Quantiser) / 4); ++w) {
+            words[w] = tile.wave.from_lane(words[w], index * Tile::size, at);
+        }
+        return bit_cast<Quantiser>(words);
+    }
+}
+
 template <class Rule, class Wave, class Quantiser>
 KVLOOM_FN void record([[maybe_unused]] Rule const& rule, [[maybe_unused]] Wave wave,
                       [[maybe_unused]] token_place where, [[maybe_unused]] int head,
@@ -81,6 +100,39 @@ KVLOOM_FN u32 largest_of_words(vec<u32, 4> const& words)
     return larger_magnitudes<T>(two, two >> 16 | two << 16);
 }
 
+/// The same as one number; cheaper where the machine has no instruction for larger_magnitudes().
+template <class T>
+KVLOOM_FN float largest_by_keys(vec<u32, 4> const& words)
+{
+    using namespace kvloom::detail;
+    u32 const low  = larger_keys(magnitude_keys<T>(words[0]), magnitude_keys<T>(words[1]));
+    u32 const high = larger_keys(magnitude_keys<T>(words[2]), magnitude_keys<T>(words[3]));
+    return larger_of_keys<T>(larger_keys(low, high));
+}
+
+/// The values of two neighbouring tokens as their quantisers make them. On a `Rare` way they are widened anew, and the
+/// registers of the usual way's values need not last until there.
+template <class T, bool Rare, class Quantiser>
+struct quantised_units
+{
+    using two_rows = kvloom::detail::interleaved<chunk_size>;
+
+    vec<u32, 4> const& now;
+    vec<u32, 4> const& next;
+    Quantiser const& of_now;
+    Quantiser const& of_next;
+
+    KVLOOM_FN two_rows operator()() const
+    {
+        return Rare ? of(kvloom::detail::anew(now), kvloom::detail::anew(next)) : of(now, next);
+    }
+
+    KVLOOM_FN two_rows of(vec<u32, 4> const& a, vec<u32, 4> const& b) const
+    {
+        return {of_now(unpack<T>(a)), of_next(unpack<T>(b))};
+    }
+};
+
 /// Units of a chunk of eight dims: a unit is 16 bits, one token of a 16-bit cache or two neighbouring tokens of an
 /// fp8 cache. Word r of the result holds the units of dims 2 r and 2 r + 1.
 template <class Overflow, class T, class Element, class Quantiser>
@@ -90,22 +142,16 @@ KVLOOM_FN vec<u32, 4> units_of(vec<u32, 4> const& now, [[maybe_unused]] vec<u32,
 {
     if constexpr (is_same_v<Element, T> && is_same_v<Quantiser, as_it_is>) {
         return now;
+    } else if constexpr (sizeof(Element) == 2) {
+        return pack_by<Element, Overflow>(of_now, unpack<T>(now));
     } else {
-        vec<float, chunk_size> const a = of_now(unpack<T>(now));
-        vec<u32, 4> units;
-        if constexpr (sizeof(Element) == 2) {
-            units = pack<Element, Overflow>(a);
-        } else {
-            vec<float, chunk_size> const b = of_next(unpack<T>(next));
-            vec<float, 2 * chunk_size> both;
-            KVLOOM_UNROLL
-            for (int i = 0; i < chunk_size; ++i) {
-                both[2 * i]     = a[i];
-                both[2 * i + 1] = b[i];
-            }
-            units = kvloom::detail::narrow_words<Element, Overflow>(both);
-        }
-        return units;
+        auto const quick_now  = kvloom::detail::short_form(of_now);
+        auto const quick_next = kvloom::detail::short_form(of_next);
+        using quick           = remove_const_t<decltype(quick_now)>;
+        return kvloom::detail::narrow_words_of<Element, Overflow, kvloom::detail::given_by<quick>,
+                                               !is_same_v<quick, Quantiser>>(
+            quantised_units<T, false, quick>{now, next, quick_now, quick_next},
+            quantised_units<T, true, Quantiser>{now, next, of_now, of_next});
     }
 }
 

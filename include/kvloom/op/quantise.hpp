@@ -18,14 +18,28 @@ KVLOOM_FN float usable_scale(float dequant_scale)
     return size > 0.0F && size <= numeric<float>::largest ? dequant_scale : 1.0F;
 }
 
-/// x / Divisor::value, correctly rounded, for x from 2^-100 up: a product and one correction, as in
-/// divided_by.
+/// x / Divisor::value, correctly rounded, for finite x >= 0 and an ordinary divisor.
+///
+/// On NVIDIA a product and one correction, as in divided_by, from 2^-100 up. Elsewhere the same in double precision,
+/// which takes no branch. The corrected quotient is off by 2^-53 of itself. A quotient of floats that does not lie midway
+/// between two floats is at least 2^-49 of itself away from there (an integer is at least 1 from another: x from
+/// 25 bits times 24); one that lies there, among subnormals, is a double, and the correction finds it.
 template <class Divisor>
 KVLOOM_FN float divided_by_constant(float x)
 {
+#if KVLOOM_ON_CUDA
+    if (x < 0x1p-100F) {
+        return divide(x, Divisor::value);
+    }
     constexpr float inverse = 1.0F / Divisor::value;
     float const quotient    = multiply(x, inverse);
     return fma(-fma(quotient, Divisor::value, -x), inverse, quotient);
+#else
+    constexpr double divisor = Divisor::value;
+    constexpr double inverse = 1.0 / divisor;
+    double const quotient    = x * inverse;
+    return static_cast<float>(__builtin_fma(__builtin_fma(-quotient, divisor, x), inverse, quotient));
+#endif
 }
 
 /// The largest magnitude of some values, NaN left out.
@@ -39,6 +53,36 @@ KVLOOM_FN float largest_magnitude(vec<float, N> const& x)
     }
     return largest;
 }
+
+namespace detail {
+
+template <class Quantiser>
+KVLOOM_FN auto short_form_or_whole(Quantiser const& by, int) -> decltype(by.short_form())
+{
+    return by.short_form();
+}
+
+template <class Quantiser>
+KVLOOM_FN Quantiser short_form_or_whole(Quantiser const& by, long)
+{
+    return by;
+}
+
+/// A quantiser that gives what `by` does, or NaN, in fewer operations, for who asks for NaN anyway: `by` itself where it
+/// has no member of this name.
+template <class Quantiser>
+KVLOOM_FN auto short_form(Quantiser const& by)
+{
+    return short_form_or_whole(by, 0);
+}
+
+/// What conversions may know of a quantiser's numbers: its member `gives`, if it has one.
+template <class Quantiser, class = void>
+inline constexpr values given_by = values::numbers;
+template <class Quantiser>
+inline constexpr values given_by<Quantiser, decltype(void(Quantiser::gives))> = Quantiser::gives;
+
+} // namespace detail
 
 struct as_it_is ///< no scale, or a scale of one
 {
@@ -60,6 +104,36 @@ struct multiplied_by
         KVLOOM_UNROLL
         for (int i = 0; i < N; ++i) {
             values[i] = multiply(values[i], factor);
+        }
+        return values;
+    }
+};
+
+/// value / scale by a product with the reciprocal and one correction: `divided_by` for scales from 2^-80 to 2^80, NaN
+/// for any other, and for infinite quotients. @cost three operations a value
+template <detail::values Gives>
+struct short_division
+{
+    static constexpr detail::values gives = Gives;
+
+    float scale;
+    float inverse; ///< NaN for scales out of that range
+
+    template <int N>
+    KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
+    {
+        float_pair const by{scale, scale};
+        float_pair const times{inverse, inverse};
+        KVLOOM_UNROLL
+        for (int i = 0; i < N; i += 2) {
+            int const second = i + 1 < N ? i + 1 : i;
+            float_pair const x{values[i], values[second]};
+            float_pair const quotient = multiply(x, times);
+            // The rest is taken negative, so that a zero keeps its sign.
+            float_pair const rest  = fma(quotient, by, {-x.low, -x.high});
+            float_pair const exact = fma({-rest.low, -rest.high}, times, quotient);
+            values[second]         = exact.high;
+            values[i]              = exact.low;
         }
         return values;
     }
@@ -100,39 +174,39 @@ struct divided_by
         return values;
     }
 
+    KVLOOM_FN short_division<detail::values::numbers> short_form() const
+    {
+        return {scale_, lift_ == 1.0F ? inverse_ : detail::quiet_nan};
+    }
+
 private:
     float lift_;
     float scale_;
     float inverse_;
 };
 
-/// The same for a scale that was found from the values themselves, which no finite one exceeds by much: three
-/// operations a value.
+/// The same for a scale that was found from the values themselves: of finite ones the quotient is at most the format's
+/// largest, and 2^-8 of that more (where the values were rounded after the scale was found). Conversions round that
+/// down. @cost three operations a value
 struct divided_by_own_scale
 {
     KVLOOM_FN explicit divided_by_own_scale(float dequant_scale)
-        : scale_(dequant_scale), inverse_(reciprocal(dequant_scale)),
-          ordinary_(dequant_scale >= 0x1p-80F && dequant_scale <= 0x1p80F)
+        : short_{dequant_scale, dequant_scale >= 0x1p-80F && dequant_scale <= 0x1p80F
+                                    ? reciprocal(dequant_scale)
+                                    : detail::quiet_nan}
     {}
 
     template <int N>
-    KVLOOM_FN vec<float, N> operator()(vec<float, N> values) const
+    KVLOOM_FN vec<float, N> operator()(vec<float, N> const& values) const
     {
-        if (!ordinary_) { // an infinity among the values makes the scale large
-            return divided_by{scale_}(values);
-        }
-        KVLOOM_UNROLL
-        for (int i = 0; i < N; ++i) {
-            float const quotient = multiply(values[i], inverse_);
-            values[i]            = fma(-fma(quotient, scale_, -values[i]), inverse_, quotient);
-        }
-        return values;
+        // An infinity among the values makes the scale large.
+        return is_nan(short_.inverse) ? divided_by{short_.scale}(values) : short_(values);
     }
 
+    KVLOOM_FN auto short_form() const { return short_; }
+
 private:
-    float scale_;
-    float inverse_;
-    bool ordinary_;
+    short_division<detail::values::in_range> short_;
 };
 
 /// A quantiser whose result is clamped to +-Limit::value, for stacks that stop short of the format's largest
@@ -141,6 +215,14 @@ template <class Quantiser, class Limit>
 struct limited
 {
     Quantiser inner;
+
+    static constexpr detail::values gives = detail::values::in_range;
+
+    KVLOOM_FN auto short_form() const
+    {
+        auto const by = detail::short_form(inner);
+        return limited<remove_const_t<decltype(by)>, Limit>{by};
+    }
 
     template <int N>
     KVLOOM_FN vec<float, N> operator()(vec<float, N> const& values) const
@@ -154,6 +236,35 @@ struct limited
         return scaled;
     }
 };
+
+namespace detail {
+
+template <class Quantiser>
+struct quantised_chunk
+{
+    Quantiser const& by;
+    vec<float, chunk_size> const& values;
+
+    KVLOOM_FN vec<float, chunk_size> operator()() const { return by(values); }
+};
+
+} // namespace detail
+
+/// The chunk's values quantised and rounded to T, as words.
+template <class T, class Overflow = saturate, class Quantiser>
+KVLOOM_FN chunk_words<T> pack_by(Quantiser const& by, vec<float, chunk_size> const& values)
+{
+    if constexpr (sizeof(T) == 4) {
+        return pack<T>(by(values));
+    } else {
+        auto const quick = detail::short_form(by);
+        using short_type = remove_const_t<decltype(quick)>;
+        return detail::narrow_words_of<T, Overflow, detail::given_by<short_type>,
+                                       !is_same_v<short_type, Quantiser>>(
+            detail::quantised_chunk<short_type>{quick, values},
+            detail::quantised_chunk<Quantiser>{by, values});
+    }
+}
 
 /// The largest magnitude that a lane holds of a row, NaN left out; zero where it holds none.
 template <class Tile, int Dim>
@@ -170,8 +281,7 @@ KVLOOM_FN float largest_held(row<Tile, Dim> const& x)
 /// `finish` of the largest magnitude of each of `Count` (1, 2 or 4) rows, in every lane of the tile, from what
 /// largest_held() found in each lane. Every lane of the wave calls. @cost as sum_rows
 template <class Tile, int Count, class Finish>
-KVLOOM_FN vec<float, Count> of_largest(Tile tile, vec<float, Count> held, Finish finish,
-                                       site at = site::here())
+KVLOOM_FN auto of_largest(Tile tile, vec<float, Count> held, Finish finish, site at = site::here())
 {
     return reduce_rows<1>(tile, held, larger_magnitude{}, finish, at);
 }

@@ -29,6 +29,13 @@ float broadcasts(machine_tile tile, float x)
     return broadcast<15>(tile, x);
 }
 
+auto broadcasts_words(machine_tile tile, float x)
+{
+    // refuses: broadcast: the value must consist of words of 4 bytes
+    // wrong: return broadcast<0>(tile, x > 0.0F);
+    return broadcast<0>(tile, double(x));
+}
+
 bool votes(machine_tile tile, bool predicate)
 {
     // refuses: any: the first argument must be a tile
@@ -47,6 +54,27 @@ template <int Group, class Tile, int Count>
 auto sums_of_rows(Tile tile, vec<float, Count> x)
 {
     return sum_rows<Group>(tile, x, [](float sum) { return sum; });
+}
+
+template <int Group, class Tile, int Count>
+auto largest_sorted(Tile tile, vec<float, Count> x)
+{
+    return reduce_sorted<Group>(tile, x, maximum{});
+}
+
+void sorted(machine_tile tile, vec<float, 4> four)
+{
+    // refuses: reduce_sorted: the first argument must be a tile
+    // wrong: largest_sorted<1>(tile.wave, four);
+    largest_sorted<1>(tile, four);
+
+    // refuses: reduce_sorted: the number of values must be 2 or 4
+    // wrong: largest_sorted<1>(tile, vec<float, 1>{});
+    largest_sorted<1>(tile, vec<float, 2>{});
+
+    // refuses: reduce_sorted: the values must fall into whole groups
+    // wrong: largest_sorted<3>(tile, four);
+    largest_sorted<2>(tile, four);
 }
 
 void sums_together(machine_tile tile, vec<float, 4> four)

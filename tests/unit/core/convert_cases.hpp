@@ -170,4 +170,20 @@ struct decode_singles : widening_case<T>
     }
 };
 
+/// The largest magnitude of two pairs of T, by their keys.
+template <class T>
+struct largest_by_keys
+{
+    using type                   = T;
+    static constexpr int inputs  = 2;
+    static constexpr int outputs = 1;
+
+    KVLOOM_FN void operator()(u32 const* in, u32* out) const
+    {
+        using namespace kvloom::detail;
+        u32 const keys = larger_keys(magnitude_keys<T>(in[0]), magnitude_keys<T>(in[1]));
+        out[0]         = kvloom::bit_cast<u32>(larger_of_keys<T>(keys));
+    }
+};
+
 } // namespace kvloom_test

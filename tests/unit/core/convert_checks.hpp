@@ -6,7 +6,10 @@
 #include "unit/core/convert_cases.hpp"
 #include "unit/core/format_reference.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -187,6 +190,38 @@ void check_widening(Run const& run)
     check_widening_case<widen_singles<T>>("widen", run);
     check_widening_case<widen_pairs<T>>("widen_pair", run);
     check_widening_case<widen_vector<T>>("widen of a vec", run);
+}
+
+/// Every code of T, as each of four values in turn, beside three others of which one may be NaN.
+template <class T, class Run>
+void check_largest_by_keys(Run const& run)
+{
+    auto const& format = format_of<T>();
+    words in;
+    std::vector<float> want;
+    std::uint32_t state = 77;
+    for (unsigned code = 0; code < 2 * format.sign_bit; ++code) {
+        std::uint32_t codes[4];
+        float largest = 0.0f;
+        for (unsigned i = 0; i < 4; ++i) {
+            state       = state * 1664525u + 1013904223u;
+            bool same   = i == code / 7 % 4;
+            bool little = state >> 31 != 0; // else nearly every other value would be larger
+            codes[i] = same ? code : (little ? code & (state >> 8) : state >> 8) & (2 * format.sign_bit - 1);
+            float const size = static_cast<float>(std::fabs(format.value(codes[i])));
+            largest          = format.is_nan(codes[i]) ? largest : std::max(largest, size);
+        }
+        in.push_back(codes[0] | codes[1] << 16);
+        in.push_back(codes[2] | codes[3] << 16);
+        want.push_back(largest);
+    }
+    words const out = run(largest_by_keys<T>{}, in);
+    int unequal     = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        unequal += out[i] != bits_of(want[i]) ? 1 : 0;
+    }
+    INFO(kvloom::numeric<T>::name);
+    CHECK(unequal == 0);
 }
 
 } // namespace kvloom_test

@@ -81,6 +81,16 @@ TEMPLATE_LIST_TEST_CASE("in a kernel, narrowing gives the nearest value", "[core
     });
 }
 
+TEST_CASE("in a kernel, keys are ordered as magnitudes, NaN below all", "[core][device]")
+{
+    on_every_machine([](char const* name, auto const& stream) {
+        INFO(name);
+        run_on<std::decay_t<decltype(stream)>> const runner{stream};
+        check_largest_by_keys<kvloom::bf16>(runner);
+        check_largest_by_keys<kvloom::fp16>(runner);
+    });
+}
+
 #if !KVLOOM_TEST_BACKEND_HOST
 TEST_CASE("in a kernel, root, reciprocal and division are correctly rounded", "[core][device]")
 {

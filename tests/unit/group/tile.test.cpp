@@ -115,7 +115,14 @@ void check_tile()
 struct sorted_args
 {
     float const* values; // [thread][4]
-    float* out;          // [thread][11]: four sums, two of pairs, one of four, two of two
+    float* out; // [thread][21]: four sums, two of pairs, one of four, two of two, the first; see below
+};
+
+/// Two results of one sum, of two words.
+struct sum_and_half
+{
+    float sum;
+    float half;
 };
 
 template <int Lanes>
@@ -135,7 +142,7 @@ struct sorted_probe
             x[i] = a.values[block.thread() * 4 + i];
         }
         vec<float, 2> const two{{x[0], x[1]}};
-        float* const out = a.out + block.thread() * 11;
+        float* const out = a.out + block.thread() * 21;
         auto const four  = sum_rows<1>(tile, x, twice);
         auto const pairs = sum_rows<2>(tile, x, twice);
         auto const whole = sum_rows<4>(tile, x, twice);
@@ -152,6 +159,16 @@ struct sorted_probe
 
         vec<float, 1> one{{x[0]}};
         out[10] = sum_rows<1>(tile, one, twice)[0];
+
+        // What lies sorted in the lanes of a quad, and both words of it in every lane.
+        float const sorted = reduce_sorted<1>(tile, x, plus{});
+        auto const spread  = spread_sorted<4>(tile, sum_and_half{sorted, 0.5F * sorted});
+        for (int i = 0; i < 4; ++i) {
+            out[11 + i] = spread[i].sum;
+            out[15 + i] = spread[i].half;
+        }
+        out[19] = reduce_sorted<2>(tile, x, plus{});
+        out[20] = sorted;
     }
 };
 
@@ -177,7 +194,7 @@ void check_sorted_sums()
     }
     on_every_machine([&](char const* name, auto const& stream) {
         device_array<float> in(values);
-        device_array<float> out(threads * 11, -1.0F);
+        device_array<float> out(threads * 21, -1.0F);
         run<sorted_probe<Lanes>>(stream, sorted_args{in.data(), out.data()});
         auto const got = out.values();
         for (int id = 0; id < threads; ++id) {
@@ -190,7 +207,7 @@ void check_sorted_sums()
                 }
                 sums[i] = pairwise(column);
             }
-            float const* const row = got.data() + id * 11;
+            float const* const row = got.data() + id * 21;
             for (int i = 0; i < 4; ++i) {
                 REQUIRE(row[i] == 2.0F * sums[i]);
             }
@@ -201,6 +218,15 @@ void check_sorted_sums()
             REQUIRE(row[8] == 2.0F * sums[1]);
             REQUIRE(row[9] == 2.0F * (sums[0] + sums[1]));
             REQUIRE(row[10] == 2.0F * sums[0]);
+            for (int i = 0; i < 4; ++i) {
+                REQUIRE(row[11 + i] == sums[i]);
+                REQUIRE(row[15 + i] == 0.5F * sums[i]);
+            }
+            int const own = id % Lanes - (Lanes >= 8 ? 4 : 0);
+            if (own >= 0 && own < 4) {
+                REQUIRE(row[19] == sums[own / 2 * 2] + sums[own / 2 * 2 + 1]);
+                REQUIRE(row[20] == sums[own]);
+            }
         }
     });
 }
