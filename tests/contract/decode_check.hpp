@@ -291,20 +291,30 @@ decode_error check_call(decode_call<Problem> const& call, decode_scene const& s,
     return e;
 }
 
-/// Runs a scene on every machine.
-template <class Problem>
+struct every_machine
+{
+    template <class Body>
+    static void each(Body&& body)
+    {
+        on_every_machine(body);
+    }
+};
+
+/// Runs a scene on every machine, or those of `Machines`.
+template <class Problem, class Machines = every_machine>
 void check_decode(decode_options const& options)
 {
     using logits         = typename Problem::logits;
     decode_scene const s = scene_for<Problem>(options);
     auto const want      = expect(s, logit_of<logits>(s), logits::changes);
-    on_every_machine([&](char const* machine, auto const& stream) {
+    auto const check     = [&](char const* machine, auto const& stream) {
         CAPTURE(machine, options.lengths, options.heads, options.kv_heads, options.count, options.blocks,
-                options.seed);
+                    options.seed);
         decode_call<Problem> call(stream, s);
         call.run(stream);
         check_call(call, s, want);
-    });
+    };
+    Machines::each(check);
 }
 
 /// The bytes of a scene's results on one machine.

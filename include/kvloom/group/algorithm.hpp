@@ -221,7 +221,8 @@ KVLOOM_FN auto reduce_rows(Tile tile, vec<float, Count> values, Combine combine,
 
 /// reduce_rows by addition.
 template <int Group, class Tile, int Count, class Finish>
-KVLOOM_FN auto sum_rows(Tile tile, vec<float, Count> values, Finish finish, site at = site::here())
+KVLOOM_FN vec<float, Count / Group> sum_rows(Tile tile, vec<float, Count> values, Finish finish,
+                                             site at = site::here())
 {
     return reduce_rows<Group>(tile, values, plus{}, finish, at);
 }

@@ -219,6 +219,21 @@ struct key_token
         });
     }
 
+    /// The scales of K and V among the `count` rows from m on, each by the lane that has it.
+    KVLOOM_FN void put_scales(key_rows<Problem> const& list, int m, int count, float scale) const
+    {
+        int const i = tile.rank() - sorted_lane<Tile>;
+        if (i < 0 || i >= count || m + i >= list.first_index()) {
+            return;
+        }
+        if (list.kind(m + i) == row_kind::key) {
+            put_scale<Problem>(tile.wave, args.key_scales, place(args.keys, slot), list.head(m + i), scale);
+        } else {
+            put_scale<Problem>(tile.wave, args.value_scales, place(args.values, slot), list.head(m + i),
+                               scale);
+        }
+    }
+
     /// Dense outputs of a row: index queries, and keys where the problem has them out.
     KVLOOM_FN void put_dense(row_kind kind, int head, row<Tile, Problem::head_dim> const& y) const
     {
@@ -243,21 +258,20 @@ struct key_token
         }
     }
 
-    /// A row into its cache, with its scale where it has one.
-    template <bool Rounded>
+    /// A row into its cache.
+    template <bool Rounded, class Quantiser>
     KVLOOM_FN void put(row_kind kind, int head, row<Tile, Problem::head_dim> const& y,
-                       row_scale<Problem> const& scale) const
+                       Quantiser const& by) const
     {
         using types = insert_types<Problem>;
         if (kind == row_kind::key) {
-            put_cached<Problem, Rounded>(tile, args.keys, args.key_scales, place(args.keys, slot), head, y,
-                                         scale);
+            put_cached<Problem, Rounded>(tile, args.keys, place(args.keys, slot), head, y, by);
         }
         if constexpr (types::values_by_rows) {
             if (kind == row_kind::value) {
                 constexpr bool copied = is_same_v<typename types::v_norm, no_norm>;
-                put_cached<Problem, Rounded || copied>(tile, args.values, args.value_scales,
-                                                       place(args.values, slot), head, y, scale);
+                put_cached<Problem, Rounded || copied>(tile, args.values, place(args.values, slot), head, y,
+                                                       by);
             }
         }
         if constexpr (types::index::present) {
@@ -338,7 +352,7 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
             }
         }
         if constexpr (!types::found_scales) {
-            own.template put<false>(kind, head, y, make_row_scale<Problem>(given.of(kind, head)));
+            own.template put<false>(kind, head, y, cache_quantiser<Problem>(given.of(kind, head)));
         } else if (kind == row_kind::key || kind == row_kind::value) {
             largest[i] = held_for_scale<Problem>(y);
             if constexpr (rounds) {
@@ -347,21 +361,22 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
                 exact[i] = y;
             }
         } else if (there) {
-            own.template put<false>(kind, head, y, make_row_scale<Problem>(1.0F));
+            own.template put<false>(kind, head, y, cache_quantiser<Problem>(1.0F));
         }
     }
     if constexpr (types::found_scales) {
-        auto const scales = of_largest(
-            tile, largest, [](float most) { return make_row_scale<Problem>(scale_of_row<Problem>(most)); },
-            at);
+        // The scale of row i lies in lane i from sorted_lane on, where it is written and inverted, once for all rows.
+        float const scale = scale_of_row<Problem>(largest_sorted(tile, largest, at));
+        own.put_scales(list, part * count, count, scale);
+        auto const by = spread_sorted<count>(tile, cache_quantiser<Problem>(scale), at);
         KVLOOM_UNROLL
         for (int i = 0; i < count; ++i) {
             int const m = part * count + i;
             if (m < list.first_index()) {
                 if constexpr (rounds) {
-                    own.template put<true>(list.kind(m), list.head(m), widen(stored[i]), scales[i]);
+                    own.template put<true>(list.kind(m), list.head(m), widen(stored[i]), by[i]);
                 } else {
-                    own.template put<false>(list.kind(m), list.head(m), exact[i], scales[i]);
+                    own.template put<false>(list.kind(m), list.head(m), exact[i], by[i]);
                 }
             }
         }

@@ -163,15 +163,20 @@ KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem, Kind> const& at_hand
     }
     i64 const there = live ? slot : -1;
     i64 const both  = there < slot_limit(args) ? there : -1;
+    auto const by   = cache_quantiser<Problem>(scale);
     if (at_hand.kind == row_kind::key) {
-        put_cached<Problem, false>(tile, args.keys, args.key_scales, place(args.keys, both), head, y,
-                                   make_row_scale<Problem>(scale));
+        put_cached<Problem, false>(tile, args.keys, place(args.keys, both), head, y, by);
+        if (tile.rank() == 0) {
+            put_scale<Problem>(tile.wave, args.key_scales, place(args.keys, both), head, scale);
+        }
     }
     if constexpr (types::values_by_rows) {
         if (at_hand.kind == row_kind::value) {
             constexpr bool copied = is_same_v<typename types::v_norm, no_norm>;
-            put_cached<Problem, copied>(tile, args.values, args.value_scales, place(args.values, both), head,
-                                        y, make_row_scale<Problem>(scale));
+            put_cached<Problem, copied>(tile, args.values, place(args.values, both), head, y, by);
+            if (tile.rank() == 0) {
+                put_scale<Problem>(tile.wave, args.value_scales, place(args.values, both), head, scale);
+            }
         }
     }
     if constexpr (types::index::present) {

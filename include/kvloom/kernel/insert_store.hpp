@@ -50,20 +50,6 @@ KVLOOM_FN float scale_of_row(float largest)
     return found_scale<typename types::scaling, limit_of<Problem>>(largest);
 }
 
-/// A dequant scale of K or V and the quantiser for it.
-template <class Problem>
-struct row_scale
-{
-    float value;
-    decltype(cache_quantiser<Problem>(1.0F)) quantiser;
-};
-
-template <class Problem>
-KVLOOM_FN row_scale<Problem> make_row_scale(float dequant_scale)
-{
-    return {dequant_scale, cache_quantiser<Problem>(dequant_scale)};
-}
-
 /// The scales of K and V rows that are given: read once, by the constructor, where all heads have the same.
 template <class Problem, class Wave>
 struct given_row_scales
@@ -130,21 +116,27 @@ KVLOOM_FN float held_for_scale(row<Tile, Problem::head_dim> const& y)
     }
 }
 
-/// Writes a row of K or V to its cache with a scale; a scale that was found is written too. `Rounded`: the row
-/// already has values of the activation type.
-template <class Problem, bool Rounded, class Tile, class Cache>
-KVLOOM_FN void put_cached(Tile tile, Cache const& cache, [[maybe_unused]] scale_view const& scales,
-                          token_place where, int head, row<Tile, Problem::head_dim> y,
-                          row_scale<Problem> const& scale)
+/// Writes a row of K or V to its cache. `Rounded`: the row already has values of the activation type.
+template <class Problem, bool Rounded, class Tile, class Cache, class Quantiser>
+KVLOOM_FN void put_cached(Tile tile, Cache const& cache, token_place where, int head,
+                          row<Tile, Problem::head_dim> y, Quantiser const& by)
 {
     using types = insert_types<Problem>;
     if constexpr (!Rounded) {
         y = as_stored<Problem, typename types::element>(y);
     }
-    insert<typename types::numerics::overflow>(tile, cache, where, head, y, scale.quantiser);
-    if constexpr (types::found_scales) {
-        if (where.valid && tile.rank() == 0) {
-            tile.wave.store(scales.address(where, head), bit_cast<u32>(scale.value));
+    insert<typename types::numerics::overflow>(tile, cache, where, head, y, by);
+}
+
+/// Writes the scale that a row of K or V has found, if it has. One lane calls for each row.
+template <class Problem, class Wave>
+KVLOOM_FN void put_scale([[maybe_unused]] Wave wave, [[maybe_unused]] scale_view const& scales,
+                         [[maybe_unused]] token_place where, [[maybe_unused]] int head,
+                         [[maybe_unused]] float scale)
+{
+    if constexpr (insert_types<Problem>::found_scales) {
+        if (where.valid) {
+            wave.store(scales.address(where, head), bit_cast<u32>(scale));
         }
     }
 }

@@ -10,12 +10,21 @@ inline namespace v0 {
 
 namespace detail {
 
+/// x, or zero where it is subnormal in T.
+template <class T>
+KVLOOM_FN double flushed(double x)
+{
+    double const least = is_same_v<T, fp16> ? 0x1p-14 : 0x1p-126;
+    return x > -least && x < least ? 0.0 : x;
+}
+
 /// Element e of a lane's operand of T.
-template <class T, int Words>
-KVLOOM_FN float operand_element(vec<u32, Words> const& words, int e)
+template <class T, bool Flushes, int Words>
+KVLOOM_FN double operand_element(vec<u32, Words> const& words, int e)
 {
     u32 const word = words[e / word_size<T>] >> (e % word_size<T> * 8 * int(sizeof(T)));
-    return decode(T{static_cast<decltype(T::bits)>(word)});
+    double const x = decode(T{static_cast<decltype(T::bits)>(word)});
+    return Flushes ? flushed<T>(x) : x;
 }
 
 /// What a lane hands to the model of a product.
@@ -27,8 +36,9 @@ struct lane_operands
     accumulator<Unit> c;
 };
 
-/// The product for all lanes of a wave: the sum over k in double, rounded once.
-template <class Unit>
+/// The product for all lanes of a wave: the sum over k in double, rounded once. `Flushes`: subnormal numbers count as
+/// zeros, as on gfx90a.
+template <class Unit, bool Flushes>
 KVLOOM_FN void multiply_by_maps(lane_operands<Unit>* const* lanes)
 {
     using element = typename Unit::element;
@@ -37,11 +47,11 @@ KVLOOM_FN void multiply_by_maps(lane_operands<Unit>* const* lanes)
     for (int lane = 0; lane < Unit::lanes; ++lane) {
         for (int e = 0; e < Unit::a_words * word_size<element>; ++e) {
             auto const at        = Unit::a(lane, e);
-            a[at.row][at.column] = double(operand_element<element>(lanes[lane]->a, e));
+            a[at.row][at.column] = operand_element<element, Flushes>(lanes[lane]->a, e);
         }
         for (int e = 0; e < Unit::b_words * word_size<element>; ++e) {
             auto const at        = Unit::b(lane, e);
-            b[at.row][at.column] = double(operand_element<element>(lanes[lane]->b, e));
+            b[at.row][at.column] = operand_element<element, Flushes>(lanes[lane]->b, e);
         }
     }
     for (int lane = 0; lane < Unit::lanes; ++lane) {
@@ -51,7 +61,7 @@ KVLOOM_FN void multiply_by_maps(lane_operands<Unit>* const* lanes)
             for (int i = 0; i < Unit::k; ++i) {
                 sum += a[at.row][i] * b[i][at.column];
             }
-            lanes[lane]->c[e] = float(sum);
+            lanes[lane]->c[e] = float(Flushes ? flushed<float>(sum) : sum);
         }
     }
 }
@@ -227,7 +237,7 @@ KVLOOM_FN accumulator<Unit> multiply_add(Wave wave, a_operand<Unit> a, b_operand
         return detail::product_by_dots<Unit>(wave, a, b, c, at);
     } else if constexpr (Wave::is_model) {
         detail::lane_operands<Unit> mine{a, b, c};
-        wave.together(&mine, &detail::multiply_by_maps<Unit>, at);
+        wave.together(&mine, &detail::multiply_by_maps<Unit, Wave::flushes_products>, at);
         return mine.c;
     } else {
 #if KVLOOM_ON_AMD || KVLOOM_ON_CUDA

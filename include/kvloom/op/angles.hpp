@@ -214,27 +214,29 @@ KVLOOM_FN angles<Tile> widen(Tile tile, stored_angles<T, Tile, Pairs, Vectors> c
     using turned      = detail::turned<Tile>;
     using kept        = stored_angles<T, Tile, Pairs, Vectors>;
     constexpr int per = chunk_size / kept::count; // dims of a chunk that share a frequency
-    constexpr bool of_chunk =
-        is_same_v<Pairs, neox_pairs> && turned::whole_chunks; // one sign for the whole chunk
+    // A whole chunk has one sign: on CDNA that of packed words is turned, elsewhere an operand's sign is free.
+    constexpr bool of_chunk = is_same_v<Pairs, neox_pairs> && turned::whole_chunks;
+    constexpr bool of_words = of_chunk && Tile::wave_type::quad_rows;
     angles<Tile> factors;
     KVLOOM_UNROLL
     for (int k = 0; k < turned::parts; ++k) {
-        auto sines = stored.sine[k];
-        if constexpr (of_chunk) {
+        bool const chunk_first = tile.chunk(k) < turned::half_chunks;
+        auto sines             = stored.sine[k];
+        if constexpr (of_words) {
             constexpr u32 signs = sizeof(typename kept::held) == 4 ? 0x80000000u : 0x80008000u;
-            u32 const flipped   = tile.chunk(k) < turned::half_chunks ? signs : 0u;
             KVLOOM_UNROLL
             for (int w = 0; w < int(sizeof(sines) / 4); ++w) {
-                sines[w] ^= flipped;
+                sines[w] ^= chunk_first ? signs : 0u;
             }
         }
         auto const cosine = detail::unpack_some<typename kept::held, kept::count>(stored.cosine[k]);
         auto const sine   = detail::unpack_some<typename kept::held, kept::count>(sines);
         KVLOOM_UNROLL
         for (int i = 0; i < chunk_size; ++i) {
-            bool const first     = !of_chunk && Pairs::first(tile.chunk(k) * chunk_size + i, turned::half);
+            bool const first =
+                of_chunk ? chunk_first : Pairs::first(tile.chunk(k) * chunk_size + i, turned::half);
             factors.cosine[k][i] = cosine[i / per];
-            factors.sine[k][i]   = first ? -sine[i / per] : sine[i / per];
+            factors.sine[k][i]   = first && !of_words ? -sine[i / per] : sine[i / per];
         }
     }
     return factors;

@@ -97,7 +97,7 @@ private:
             for (int t = 0; t < 4; ++t) {
                 held[t] = detail::largest_by_keys<T>(chunks[t]);
             }
-            auto const own = rule.of_row(0.0F, reduce_sorted<1>(tile, held, larger_magnitude{}, at));
+            auto const own = rule.of_row(0.0F, largest_sorted(tile, held, at));
             int const t    = tile.rank() - sorted_lane<tile_type>;
             if (live && t >= 0 && t < 4) {
                 where.slot += t;

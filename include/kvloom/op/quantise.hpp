@@ -278,6 +278,18 @@ KVLOOM_FN float largest_held(row<Tile, Dim> const& x)
     return largest;
 }
 
+/// The largest magnitude of each of `Count` (1, 2 or 4) rows, from what largest_held() found in each lane: sorted into
+/// lanes as by reduce_sorted(), of one row in every lane of the tile. Every lane of the wave calls.
+template <class Tile, int Count>
+KVLOOM_FN float largest_sorted(Tile tile, vec<float, Count> const& held, site at = site::here())
+{
+    if constexpr (Count == 1) {
+        return all_reduce(tile, held[0], larger_magnitude{}, at);
+    } else {
+        return reduce_sorted<1>(tile, held, larger_magnitude{}, at);
+    }
+}
+
 /// `finish` of the largest magnitude of each of `Count` (1, 2 or 4) rows, in every lane of the tile, from what
 /// largest_held() found in each lane. Every lane of the wave calls. @cost as sum_rows
 template <class Tile, int Count, class Finish>

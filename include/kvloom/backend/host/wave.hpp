@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The host backend's machines, their waves and their blocks.
+// The host backend's waves and their blocks.
 #pragma once
 
+#include "kvloom/backend/host/machine.hpp"
 #include "kvloom/backend/host/scheduler.hpp"
 #include "kvloom/core/config.hpp"
 #include "kvloom/core/types.hpp"
@@ -13,34 +14,6 @@
 namespace kvloom {
 inline namespace v0 {
 namespace host {
-
-/// Waves of 64 lanes, of which cross-lane steps at distance 4 and 8 are mirrors of rows and half rows.
-struct cdna
-{
-    static constexpr int wave_size  = 64;
-    static constexpr bool quad_rows = true;
-    static constexpr arch_id arch   = arch_id::host_cdna;
-};
-
-/// The same with the matrix units of CDNA4.
-struct cdna4 : cdna
-{
-    static constexpr arch_id arch = arch_id::host_cdna4;
-};
-
-/// Warps of 32 lanes.
-struct warp32
-{
-    static constexpr int wave_size  = 32;
-    static constexpr bool quad_rows = false;
-    static constexpr arch_id arch   = arch_id::host_warp32;
-};
-
-/// Waves of 32 lanes without a matrix unit.
-struct rdna : warp32
-{
-    static constexpr arch_id arch = arch_id::host_rdna;
-};
 
 /// What an operation gives where hardware gives no particular value: a quiet NaN.
 inline constexpr u32 poison = 0x7ffadbad;
@@ -212,6 +185,8 @@ struct wave
 
     static constexpr bool has_transpose = !Machine::quad_rows;
     static constexpr bool is_model      = true;
+
+    static constexpr bool flushes_products = Machine::flushes;
 
     detail::gpu_thread* self;
 
