@@ -12,6 +12,30 @@ struct plain : decode_problem
     using lse = natural_lse;
 };
 
+struct on_three_chiplets : plain
+{
+    using placement = placing::by_chiplet<3>;
+};
+
+struct last_on_eight_chiplets : plain
+{
+    using placement      = placing::by_chiplet<8>;
+    using merge_strategy = merging::last_arriver;
+};
+
+/// No permutation: block 1 takes block 0's share over again, and nobody its own.
+struct one_twice : plain
+{
+    struct placement
+    {
+        template <arch_id>
+        KVLOOM_FN static constexpr int share(int block, int)
+        {
+            return block == 1 ? 0 : block;
+        }
+    };
+};
+
 /// No tokens, fewer than a page, around the tokens of a node, and many.
 std::vector<std::int64_t> contexts()
 {
@@ -110,6 +134,25 @@ TEST_CASE("paged_decode: no cut of the work changes a byte", "[contract][decode]
                 CAPTURE(machine, o.lengths, o.heads, o.count, blocks);
                 s.options.blocks = blocks;
                 CHECK((bytes_of<plain>(stream, s) == whole));
+            }
+        });
+    }
+}
+
+TEST_CASE("paged_decode: no placement of the blocks changes a byte", "[contract][decode][law][large]")
+{
+    for (auto const& o : uneven_scenes()) {
+        auto s = scene_for<plain>(o);
+        on_every_machine([&](char const* machine, auto const& stream) {
+            for (int const blocks : {1, 3, 7, 20}) {
+                CAPTURE(machine, o.lengths, o.heads, o.count, blocks);
+                s.options.blocks  = blocks;
+                auto const placed = bytes_of<plain>(stream, s);
+                CHECK((bytes_of<on_three_chiplets>(stream, s) == placed));
+                CHECK((bytes_of<last_on_eight_chiplets>(stream, s) == placed));
+                if (blocks == 3) { // fewer than there are units: the placement is asked
+                    CHECK((bytes_of<one_twice>(stream, s) != placed));
+                }
             }
         });
     }

@@ -30,7 +30,7 @@ KVLOOM_FN T broadcast(Tile tile, T value, site at = site::here())
     static_assert(is_tile_v<Tile>, "broadcast: the first argument must be a tile");
     static_assert(Lane >= 0 && Lane < Tile::size, "broadcast: no such lane in the tile");
     static_assert(sizeof(T) % 4 == 0, "broadcast: the value must consist of words of 4 bytes");
-    if constexpr (sizeof(T) > 4) {
+    if constexpr (sizeof(T) > 4 || __is_class(T)) {
         auto words = bit_cast<vec<u32, int(sizeof(T) / 4)>>(value);
         KVLOOM_UNROLL
         for (int w = 0; w < int(sizeof(T) / 4); ++w) {

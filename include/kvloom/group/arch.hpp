@@ -32,5 +32,12 @@ KVLOOM_FN constexpr bool is_narrow(arch_id arch)
     return arch == arch_id::host_rdna || arch == arch_id::gfx11 || arch == arch_id::gfx12;
 }
 
+/// Chiplets with caches of their own to which a machine deals the blocks of a grid in turn: those of a whole MI300X or
+/// MI355X.
+KVLOOM_FN constexpr int chiplets_of(arch_id arch)
+{
+    return arch == arch_id::gfx942 || arch == arch_id::gfx950 ? 8 : 1;
+}
+
 } // namespace v0
 } // namespace kvloom

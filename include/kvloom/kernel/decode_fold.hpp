@@ -206,7 +206,7 @@ public:
     {
         bool const chained = Problem::folding::by_nodes && segment.area() == 1 && node > segment.first;
         int const level    = Problem::folding::by_nodes && segment.area() == 0 ? node - segment.first : 0;
-        partial_place const to{team.block_index(), segment.area(), level};
+        partial_place const to{segment.share, segment.area(), level};
         if constexpr (keeps) {
             bool const last = segment.area() == 0 || node + 1 == segment.last;
             KVLOOM_UNROLL

@@ -2,6 +2,7 @@
 // What paged decode computes, as types: a problem, its defaults, and what follows from it.
 #pragma once
 
+#include "kvloom/group/arch.hpp"
 #include "kvloom/kernel/page_rows.hpp"
 #include "kvloom/layout/page_table.hpp"
 #include "kvloom/op/attend.hpp"
@@ -158,6 +159,49 @@ struct last_arriver
 
 } // namespace merging
 
+/// Which share of the work a block of the grid takes: a permutation of the blocks, which changes no bit. Shares that follow
+/// each other are of one sequence: of its heads, and of blocks of query rows over the same keys.
+namespace placing {
+
+/// The one of its number.
+struct in_order
+{
+    template <arch_id>
+    KVLOOM_FN static constexpr int share(int block, int)
+    {
+        return block;
+    }
+};
+
+/// For machines that deal blocks to `Chiplets` chiplets in turn: those of one chiplet take shares that follow each other,
+/// so that what a sequence's heads have in common is read into one cache.
+template <int Chiplets>
+struct by_chiplet
+{
+    static_assert(Chiplets > 0, "by_chiplet: there must be at least one chiplet");
+
+    template <arch_id>
+    KVLOOM_FN static constexpr int share(int block, int blocks)
+    {
+        int const each = blocks / Chiplets;
+        int const more = blocks % Chiplets; // chiplets that get one block more
+        int const own  = block % Chiplets;
+        return own * each + (own < more ? own : more) + block / Chiplets;
+    }
+};
+
+/// By as many chiplets as the machine's have.
+struct of_machine
+{
+    template <arch_id Arch>
+    KVLOOM_FN static constexpr int share(int block, int blocks)
+    {
+        return by_chiplet<chiplets_of(Arch)>::template share<Arch>(block, blocks);
+    }
+};
+
+} // namespace placing
+
 /// Defaults of a problem. A user's problem derives from this and overrides what differs; a new member breaks nobody.
 struct decode_problem
 {
@@ -177,6 +221,8 @@ struct decode_problem
     using multiplied     = operands::exact;   ///< operands::exact, operands::of_query, operands::of_cache
     using folding        = fold::canonical;   ///< fold::canonical, fold::free
     using merge_strategy = merging::parallel; ///< merging::parallel, merging::last_arriver
+    using placement =
+        placing::of_machine; ///< placing::of_machine, placing::by_chiplet<Chiplets>, placing::in_order
 
     static constexpr int key_block_pages   = 1; ///< pages of a block, as in paged_view
     static constexpr int value_block_pages = 1;

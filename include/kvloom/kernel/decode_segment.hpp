@@ -23,7 +23,6 @@ public:
     KVLOOM_FN auto wave() const { return block.wave(); }
     KVLOOM_FN int thread() const { return block.thread(); }
     KVLOOM_FN int wave_index() const { return number; }
-    KVLOOM_FN int block_index() const { return block.index(); }
     KVLOOM_FN void barrier(site at = site::here()) const { block.barrier(at); }
 
     /// What thread 0 has, in all threads; `room` is shared memory.
@@ -55,7 +54,6 @@ public:
 
     KVLOOM_FN auto wave() const { return block.wave(); }
     KVLOOM_FN int thread() const { return block.wave().lane(); }
-    KVLOOM_FN int block_index() const { return block.index(); }
     KVLOOM_FN void barrier(site at = site::here()) const { block.wave().meet(at); }
 
     /// What lane 0 has, in all lanes, which then see what it has seen of other blocks.

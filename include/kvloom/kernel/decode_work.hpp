@@ -247,6 +247,7 @@ struct decode_segment
 {
     sequence_extent extent;
     i64 begin    = 0; ///< the unit of the pair's first node
+    int share    = 0; ///< of the work that it belongs to
     int sequence = 0;
     int tile     = 0; ///< which block of query rows
     int head     = 0; ///< of K and V
@@ -280,12 +281,15 @@ class segment_walk
 {
 public:
     KVLOOM_FN segment_walk(Wave on, decode_work<Problem> const& of, int block)
-        : cut(read_cut(on, of)), wave(on), work(of)
+        : cut(read_cut(on, of)), wave(on), work(of), share(block)
     {
-        if (block < cut.blocks()) {
-            at       = cut.first(block);
-            end      = cut.first(block + 1);
-            sequence = int(load_count(wave, work.sections.first_sequence + block)) - 1;
+        if (cut.each > 0) { // else there are fewer units than blocks: one chiplet might get them all
+            share = Problem::placement::template share<Wave::arch>(block, int(work.grid.divisor));
+        }
+        if (share < cut.blocks()) {
+            at       = cut.first(share);
+            end      = cut.first(share + 1);
+            sequence = int(load_count(wave, work.sections.first_sequence + share)) - 1;
         }
     }
 
@@ -299,6 +303,7 @@ public:
         }
         decode_segment segment;
         segment.extent   = extent;
+        segment.share    = share;
         segment.sequence = sequence;
         int const nodes  = extent.nodes();
         int const inside = int(at - start);
@@ -326,6 +331,7 @@ private:
 
     Wave wave;
     decode_work<Problem> const& work;
+    int share;
     i64 at       = 0;
     i64 end      = 0;
     i64 start    = 0; ///< units of the sequence read last: [start, after)

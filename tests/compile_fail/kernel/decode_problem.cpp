@@ -4,6 +4,10 @@
 
 using namespace kvloom;
 
+// refuses: by_chiplet: there must be at least one chiplet
+// wrong: constexpr int share = placing::by_chiplet<0>::share<arch_id::gfx942>(0, 1);
+constexpr int share = placing::by_chiplet<1>::share<arch_id::gfx942>(0, 1);
+
 // refuses: token_offsets: an offset must be a signed integer of 32 or 64 bits
 // wrong: token_offsets<u32> offsets;
 // wrong: token_offsets<u64> offsets;

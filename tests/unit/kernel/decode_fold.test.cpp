@@ -102,6 +102,46 @@ TEST_CASE("decode_cut: the largest grids", "[kernel][law]")
     }
 }
 
+namespace {
+
+template <int Chiplets>
+void check_placement()
+{
+    for (int blocks = 1; blocks <= 100; ++blocks) {
+        std::vector<int> chiplet(std::size_t(blocks), -1); // of each share
+        for (int block = 0; block < blocks; ++block) {
+            int const share =
+                kvloom::placing::by_chiplet<Chiplets>::template share<kvloom::arch_id::gfx942>(block, blocks);
+            CAPTURE(Chiplets, blocks, block, share);
+            REQUIRE((share >= 0 && share < blocks));
+            REQUIRE(chiplet[std::size_t(share)] == -1); // nobody else's
+            chiplet[std::size_t(share)] = block % Chiplets;
+        }
+        for (int share = 1; share < blocks; ++share) {
+            REQUIRE(chiplet[std::size_t(share)] >= chiplet[std::size_t(share - 1)]);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("placing: every share once, those of a chiplet side by side", "[kernel][law]")
+{
+    check_placement<1>();
+    check_placement<3>();
+    check_placement<6>();
+    check_placement<8>();
+    using kvloom::arch_id;
+    using machine = kvloom::placing::of_machine;
+    for (int block = 0; block < 24; ++block) {
+        CHECK(machine::share<arch_id::gfx950>(block, 24)
+              == kvloom::placing::by_chiplet<8>::share<arch_id::gfx950>(block, 24));
+        CHECK(machine::share<arch_id::sm_90>(block, 24) == block);
+        CHECK(machine::share<arch_id::gfx90a>(block, 24) == block);
+        CHECK(kvloom::placing::in_order::share<arch_id::gfx942>(block, 24) == block);
+    }
+}
+
 TEST_CASE("partial_walk: the partial results of a pair in the order of their tokens", "[kernel][law]")
 {
     for (int const blocks : {1, 2, 3, 7, 20, 64}) {
