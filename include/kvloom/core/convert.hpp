@@ -105,14 +105,13 @@ KVLOOM_FN u32 magnitude_keys(u32 pair)
 {
 #if KVLOOM_ON_AMD
     constexpr amd_ushort2 zero{u16(key_of_zero<T>), u16(key_of_zero<T>)};
+    // A factor that the compiler knows to be two would become a shift, and that an instruction more.
     u32 twos = 0x00020002u;
-    asm(""
-        : "+s"(
-            twos)); // a factor that the compiler knows to be two becomes a shift, and that an instruction more
+    asm("" : "+s"(twos));
     return bit_cast<u32>(amd_ushort2(bit_cast<amd_ushort2>(pair) * bit_cast<amd_ushort2>(twos) + zero));
 #else
-    u32 const low  = ((pair << 1) + key_of_zero<T>)&0xffffu;
-    u32 const high = ((pair >> 15 & 0xfffeu) + key_of_zero<T>)&0xffffu;
+    u32 const low  = 0xffffu & ((pair << 1) + key_of_zero<T>);
+    u32 const high = 0xffffu & ((pair >> 15 & 0xfffeu) + key_of_zero<T>);
     return high << 16 | low;
 #endif
 }

@@ -94,8 +94,9 @@ struct key_sources
             auto const& args = list.args;
             KVLOOM_UNROLL
             for (int i = 0; i < Count; ++i) {
-                int const limit = list.pick(m + i, cached(), of_slots(), args.tokens, indexed());
-                rows[i]         = fetch_row(tile, smaller(m + i, last), first < limit);
+                int const row   = smaller(m + i, last);
+                int const limit = list.pick(row, cached(), of_slots(), args.tokens, indexed());
+                rows[i]         = fetch_row(tile, row, first < limit);
                 hold(tile, rows[i]); // else the zeros are made ahead of the question, for all
             }
         }
