@@ -101,9 +101,9 @@
 #define KVLOOM_DEVICE inline
 #endif
 
-// Unrolls the loop that follows where arrays must become registers. On a CPU that is nothing but half of a compiler's time,
-// and the host pass of nvcc knows no spelling that is free of warnings.
-#if KVLOOM_HIP || KVLOOM_ON_CUDA
+// Unrolls the loop that follows where arrays must become registers. In code for a CPU that is nothing but half of a
+// compiler's time: no host pass does it.
+#if KVLOOM_ON_AMD || KVLOOM_ON_CUDA
 #define KVLOOM_UNROLL _Pragma("unroll")
 #else
 #define KVLOOM_UNROLL
