@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fused insert with problems that complete the cover of pairs, the second half.
+// The fused insert with problems that complete the cover of pairs, the last third.
 #include "contract/check_problem.hpp"
 
 using namespace kvloom_test;
