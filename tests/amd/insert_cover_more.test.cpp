@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fused insert with problems that complete the cover of pairs, the second third.
+// The fused insert with problems that complete the cover of pairs: cover_3 to cover_7.
 #include "contract/check_problem.hpp"
 
 using namespace kvloom_test;
