@@ -20,6 +20,6 @@ TEST_CASE("read_back: from every type to every type", "[contract][pages]")
 
 TEST_CASE("read_back: pages of one token and packed blocks", "[contract][pages]")
 {
-    check_reads<read_problem<token_rows<bf16, 64, 1>, bf16>>();
+    check_pages_of_one_token<read_problem<token_rows<bf16, 64, 1>, bf16>>();
     check_reads<read_problem<shuffled_values<bf16, 64>, bf16, no_scale, 8>>();
 }

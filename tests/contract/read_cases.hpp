@@ -160,6 +160,20 @@ void check_layouts()
     check_reads<read_problem<token_rows<T, Dim>, Output, Scale>>();
 }
 
+/// Pages of one token: a sequence has as many as tokens.
+template <class Problem>
+void check_pages_of_one_token()
+{
+    read_case c;
+    c.cache.pages = 70;
+    c.cache.form  = page_form::outer;
+    c.width       = 65;
+    c.first       = 3;
+    c.count       = 61;
+    c.faulty      = true;
+    check_read<Problem>(c);
+}
+
 /// To every type.
 template <class T>
 void check_outputs()
