@@ -91,6 +91,18 @@ inline constexpr bool asks_each =
             : numeric<T>::bytes == 1
                   && is_same_v<Overflow, saturate> && (native_fp8<T> || !KVLOOM_ON_AMD || Shortened));
 
+/// x after `change` of each of its words of 4 bytes.
+template <class T, class Change>
+KVLOOM_FN T with_each_word(T const& x, Change const& change)
+{
+    auto words = bit_cast<vec<u32, int(sizeof(T) / 4)>>(x);
+    KVLOOM_UNROLL
+    for (int w = 0; w < int(sizeof(T) / 4); ++w) {
+        words[w] = change(words[w]);
+    }
+    return bit_cast<T>(words);
+}
+
 /// The same words, which the compiler does not know to be the same: what was made of them is made anew.
 template <int N>
 KVLOOM_FN vec<u32, N> anew(vec<u32, N> words)

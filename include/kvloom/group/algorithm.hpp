@@ -31,12 +31,7 @@ KVLOOM_FN T broadcast(Tile tile, T value, site at = site::here())
     static_assert(Lane >= 0 && Lane < Tile::size, "broadcast: no such lane in the tile");
     static_assert(sizeof(T) % 4 == 0, "broadcast: the value must consist of words of 4 bytes");
     if constexpr (sizeof(T) > 4 || __is_class(T)) {
-        auto words = bit_cast<vec<u32, int(sizeof(T) / 4)>>(value);
-        KVLOOM_UNROLL
-        for (int w = 0; w < int(sizeof(T) / 4); ++w) {
-            words[w] = broadcast<Lane>(tile, words[w], at);
-        }
-        return bit_cast<T>(words);
+        return detail::with_each_word(value, [&](u32 word) { return broadcast<Lane>(tile, word, at); });
     } else if constexpr (Tile::size == 16) {
         return tile.wave.template broadcast_row<Lane>(value, at);
     } else {
@@ -197,23 +192,21 @@ KVLOOM_FN vec<T, Count / Group> spread_sorted(Tile tile, T sorted, site at = sit
 }
 
 /// Combines `Count` (1, 2 or 4) values over the tile, then applies `finish` (a root and a division, say) to each
-/// result, once for all of them: every lane gets the `Count / Group` results, each of whole words of 4 bytes. `combine`
-/// and `Group` as in reduce_sorted.
+/// result, once for all of them: every lane gets the `Count / Group` results. `combine` and `Group` as in reduce_sorted.
 ///
 /// Collective: every lane of the wave calls. @cost for four values 1 + log2(Tile::size) cross-lane moves and four
 /// broadcasts
 template <int Group, class Tile, int Count, class Combine, class Finish>
-KVLOOM_FN auto reduce_rows(Tile tile, vec<float, Count> values, Combine combine, Finish finish,
-                           site at = site::here())
+KVLOOM_FN vec<float, Count / Group> reduce_rows(Tile tile, vec<float, Count> values, Combine combine,
+                                                Finish finish, site at = site::here())
 {
     static_assert(is_tile_v<Tile>, "reduce_rows: the first argument must be a tile");
     static_assert(Count == 1 || Count == 2 || Count == 4,
                   "reduce_rows: the number of values must be 1, 2 or 4");
     static_assert(Count % Group == 0, "reduce_rows: the values must fall into whole groups");
-    using result = decltype(finish(0.0F));
     if constexpr (Count == 1) {
-        return vec<result, 1>{{{finish(all_reduce(tile, values[0], combine, at))}}};
-    } else if constexpr (is_tile_v<Tile> && Count <= 4 && Count % Group == 0) {
+        return {{finish(all_reduce(tile, values[0], combine, at))}};
+    } else {
         float const sorted = detail::sort_and_combine<Group>(tile, values, combine, at);
         return spread_sorted<Count, Group>(tile, finish(sorted), at);
     }

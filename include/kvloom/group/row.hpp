@@ -134,31 +134,39 @@ KVLOOM_FN stored_row<T, Tile, Dim> narrowed(row<Tile, Dim> const& values)
     return stored;
 }
 
+namespace detail {
+
+/// A stored row after `change` of each of its words.
+template <class T, class Tile, int Dim, class Change>
+KVLOOM_FN void change_words(stored_row<T, Tile, Dim>& stored, Change const& change)
+{
+    KVLOOM_UNROLL
+    for (int k = 0; k < stored.parts; ++k) {
+        stored.part[k] = with_each_word(stored.part[k], change);
+    }
+}
+
+} // namespace detail
+
 /// Says that a stored row will be widened anew at its next use. Without it a compiler keeps the fp32 values
 /// of the first use alive, twice the registers of the words. Changes no value.
 template <class T, class Tile, int Dim>
 KVLOOM_FN void forget_widened(Tile tile, stored_row<T, Tile, Dim>& stored)
 {
-    KVLOOM_UNROLL
-    for (int k = 0; k < stored.parts; ++k) {
-        KVLOOM_UNROLL
-        for (int w = 0; w < int(sizeof(stored.part[k]) / 4); ++w) {
-            tile.wave.forget(stored.part[k][w]);
-        }
-    }
+    detail::change_words(stored, [&](u32 word) {
+        tile.wave.forget(word);
+        return word;
+    });
 }
 
 /// Says that a stored row is worked out here: the compiler may not do it elsewhere. Changes no value.
 template <class T, class Tile, int Dim>
 KVLOOM_FN void hold(Tile tile, stored_row<T, Tile, Dim>& stored)
 {
-    KVLOOM_UNROLL
-    for (int k = 0; k < stored.parts; ++k) {
-        KVLOOM_UNROLL
-        for (int w = 0; w < int(sizeof(stored.part[k]) / 4); ++w) {
-            tile.wave.hold(stored.part[k][w]);
-        }
-    }
+    detail::change_words(stored, [&](u32 word) {
+        tile.wave.hold(word);
+        return word;
+    });
 }
 
 } // namespace v0

@@ -40,18 +40,24 @@ KVLOOM_FN token_positions<Problem> load_positions(Wave wave, insert_args<Problem
     }
 }
 
+/// Whether the table has a row of this number.
+template <class Problem>
+KVLOOM_FN bool is_row(insert_args<Problem> const& args, i64 position)
+{
+    return u64(position) < u64(args.angles.rows);
+}
+
 /// Whether every position of a token lies in the table.
 template <class Problem>
 KVLOOM_FN bool in_table(insert_args<Problem> const& args, token_positions<Problem> const& positions)
 {
-    auto const inside = [&](i64 position) { return u64(position) < u64(args.angles.rows); };
     if constexpr (Problem::angle_source::count == 1) {
-        return inside(positions);
+        return is_row(args, positions);
     } else {
         bool all = true;
         KVLOOM_UNROLL
         for (int i = 0; i < Problem::angle_source::count; ++i) {
-            all = all && inside(positions.of[i]);
+            all = all && is_row(args, positions.of[i]);
         }
         return all;
     }
@@ -62,13 +68,12 @@ template <class Problem>
 KVLOOM_FN token_positions<Problem> brought_inside(insert_args<Problem> const& args,
                                                   token_positions<Problem> positions)
 {
-    auto const inside = [&](i64 position) { return u64(position) < u64(args.angles.rows) ? position : 0; };
     if constexpr (Problem::angle_source::count == 1) {
-        return inside(positions);
+        return is_row(args, positions) ? positions : 0;
     } else {
         KVLOOM_UNROLL
         for (int i = 0; i < Problem::angle_source::count; ++i) {
-            positions.of[i] = inside(positions.of[i]);
+            positions.of[i] = is_row(args, positions.of[i]) ? positions.of[i] : 0;
         }
         return positions;
     }

@@ -157,8 +157,7 @@ KVLOOM_FN void put_in_cache(Tile tile, row_at_hand<Problem, Kind> const& at_hand
     if constexpr (types::found_scales) {
         if (at_hand.kind == row_kind::key || at_hand.kind == row_kind::value) {
             vec<float, 1> const held = {{held_for_scale<Problem>(y)}};
-            scale                    = of_largest(
-                                   tile, held, [](float most) { return scale_of_row<Problem>(most); }, at)[0];
+            scale                    = scale_of_row<Problem>(largest_sorted(tile, held, at));
         }
     }
     i64 const there = live ? slot : -1;

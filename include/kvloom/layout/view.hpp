@@ -120,11 +120,7 @@ struct paged_view
     /// Address of element `dim` of the token at `place`.
     KVLOOM_FN element* address(token_place place, int head, int dim) const
     {
-        if constexpr (strided_tokens_v<Layout>) {
-            return span(place.page, head) + place.slot * token_stride + dim;
-        } else {
-            return span(place.page, head) + Layout::offset(place.slot, dim);
-        }
+        return data + offset(place, dim) + head * head_stride; // signed, as in span()
     }
 };
 

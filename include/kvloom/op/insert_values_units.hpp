@@ -70,12 +70,8 @@ KVLOOM_FN Quantiser quantiser_of_tile([[maybe_unused]] Tile tile, [[maybe_unused
     if constexpr (!Rule::whole_row) {
         return rule.for_head(head);
     } else {
-        auto words = bit_cast<vec<u32, int(sizeof(Quantiser) / 4)>>(found);
-        KVLOOM_UNROLL
-        for (int w = 0; w < int(sizeof(Quantiser) / 4); ++w) {
-            words[w] = tile.wave.from_lane(words[w], index * Tile::size, at);
-        }
-        return bit_cast<Quantiser>(words);
+        return kvloom::detail::with_each_word(
+            found, [&](u32 word) { return tile.wave.from_lane(word, index * Tile::size, at); });
     }
 }
 

@@ -290,13 +290,5 @@ KVLOOM_FN float largest_sorted(Tile tile, vec<float, Count> const& held, site at
     }
 }
 
-/// `finish` of the largest magnitude of each of `Count` (1, 2 or 4) rows, in every lane of the tile, from what
-/// largest_held() found in each lane. Every lane of the wave calls. @cost as sum_rows
-template <class Tile, int Count, class Finish>
-KVLOOM_FN auto of_largest(Tile tile, vec<float, Count> held, Finish finish, site at = site::here())
-{
-    return reduce_rows<1>(tile, held, larger_magnitude{}, finish, at);
-}
-
 } // namespace v0
 } // namespace kvloom
