@@ -96,8 +96,8 @@ TEMPLATE_TEST_CASE("values that are quantised and narrowed in one are what they 
         CAPTURE(scale);
         runs r;
         r.add(scale, values);
-        CHECK(quotients_of<codes_of<divided_by, TestType, false>>(r)
-              == quotients_of<codes_of<divided_by, TestType, true>>(r));
+        CHECK((quotients_of<codes_of<divided_by, TestType, false>>(r)
+               == quotients_of<codes_of<divided_by, TestType, true>>(r)));
     }
 }
 
@@ -118,6 +118,6 @@ TEMPLATE_TEST_CASE("rows that found their scale need no clamp", "[law][quantise]
         row[1] = i % 50 == 0 ? std::nanf("") : i % 50 == 1 ? std::numeric_limits<float>::infinity() : row[1];
         r.add(largest / numeric<TestType>::largest, row);
     }
-    CHECK(quotients_of<codes_of<divided_by_own_scale, TestType, false>>(r)
-          == quotients_of<codes_of<divided_by_own_scale, TestType, true>>(r));
+    CHECK((quotients_of<codes_of<divided_by_own_scale, TestType, false>>(r)
+           == quotients_of<codes_of<divided_by_own_scale, TestType, true>>(r)));
 }

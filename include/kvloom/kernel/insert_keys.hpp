@@ -339,8 +339,8 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
     for (int i = 0; i < count; ++i) {
         int const m      = part * count + i;
         bool const there = i == 0 || m < list.count();
-        if (!types::found_scales
-            && !there) { // where scales are found, to branch costs more than a row of zeros
+        // Where scales are found, to branch costs more than to work out a row that nobody stores.
+        if (!types::found_scales && !there) {
             break;
         }
         row_kind const kind = list.kind(m);
