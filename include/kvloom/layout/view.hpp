@@ -103,15 +103,20 @@ struct paged_view
         }
     }
 
+    /// Elements from the start of a span to element `dim` of the token in `slot`.
+    KVLOOM_FN i64 within_span(int slot, int dim) const
+    {
+        if constexpr (strided_tokens_v<Layout>) {
+            return i64(u64(slot) * u64(token_stride) + u64(dim));
+        } else {
+            return Layout::offset(slot, dim);
+        }
+    }
+
     /// Elements from `data` to element `dim` of the token at `place` in head 0: what all heads share of an address.
     KVLOOM_FN i64 offset(token_place place, int dim) const
     {
-        u64 const page = u64(page_offset(place.page));
-        if constexpr (strided_tokens_v<Layout>) {
-            return i64(page + u64(place.slot) * u64(token_stride) + u64(dim));
-        } else {
-            return i64(page + u64(Layout::offset(place.slot, dim)));
-        }
+        return i64(u64(page_offset(place.page)) + u64(within_span(place.slot, dim)));
     }
 
     /// Elements from head 0 to head `head`, which is not negative.
@@ -120,7 +125,7 @@ struct paged_view
     /// Address of element `dim` of the token at `place`.
     KVLOOM_FN element* address(token_place place, int head, int dim) const
     {
-        return data + offset(place, dim) + head * head_stride; // signed, as in span()
+        return span(place.page, head) + within_span(place.slot, dim);
     }
 };
 
