@@ -13,8 +13,8 @@ inline namespace v0 {
 namespace detail {
 
 /// The shape of a block: the waves that compute, `row_tiles` of them side by side over query rows, the others over the
-/// tokens of a node.
-template <class Problem, int Rows, int Waves, int Lanes>
+/// tokens of a node. `Kilobytes`: how much of what they have of a node they may hand over at once.
+template <class Problem, int Rows, int Waves, int Lanes, int Kilobytes>
 struct decode_shape
 {
     static constexpr int waves       = Waves;
@@ -23,7 +23,7 @@ struct decode_shape
     static constexpr int row_tiles   = Rows / tile_rows;
     static constexpr int token_waves = waves / row_tiles;
     static constexpr int value_dim   = decode_types<Problem>::value_dim;
-    static constexpr int most_dims   = 4096 / (waves * tile_rows);                    ///< 16 KB for all waves
+    static constexpr int most_dims   = Kilobytes * 256 / (waves * tile_rows);
     static constexpr int part_dims   = value_dim < most_dims ? value_dim : most_dims; ///< handed over at once
     static constexpr int parts       = value_dim / part_dims;
 
@@ -65,7 +65,7 @@ KVLOOM_FN typename decode_types<Problem>::source source_of(Wave wave, decode_wor
 template <class Problem, int Rows, int Lanes>
 struct decode_through_registers
 {
-    using shape = detail::decode_shape<Problem, Rows, 4, Lanes>;
+    using shape = detail::decode_shape<Problem, Rows, 4, Lanes, 16>;
 
     static constexpr launch_bounds bounds = {shape::threads, 2, 2, true};
 
@@ -148,12 +148,17 @@ template <class Problem, int Rows>
 struct decode_through_rings
 {
     static constexpr int lanes = 32;
-    static constexpr int waves = Rows <= 16 ? 2 : 4; ///< that compute
 
-    using shape = detail::decode_shape<Problem, Rows, waves, lanes>;
+    /// Four waves compute. With one block of query rows each has its own tokens: short nodes are what counts, and stages.
+    /// With more, waves wait for each other less if they hand a node over in one part.
+    using shape = detail::decode_shape<Problem, Rows, 4, lanes, Rows <= 16 ? 8 : 32>;
     using types = decode_types<Problem>;
+
+    /// Two pages of fp8 at a time: of four a wave has no room for the scores. Of 16 bits one for each of four streams.
+    static constexpr int pages = sizeof(typename types::stored) == 1 || shape::row_tiles > 1 ? 2 : 1;
+
     using order = matrix_order<typename types::stored, types::key_dim,
-                               detail::depth_of_lane<mma_16x8<typename types::operand>>>;
+                               detail::depth_of_lane<mma_16x8<typename types::operand>>, pages>;
 
     static constexpr launch_bounds bounds = {shape::threads + 2 * lanes, 2, 1, true};
 
@@ -186,9 +191,9 @@ struct decode_through_rings
         prepare(block, memory);
         wave.dependency();
         detail::segment_walk<typename Block::wave_type, Problem> walk(wave, work, block.index());
-        if (number < waves) {
+        if (number < shape::waves) {
             compute_segments(wave, number, work, walk, memory);
-        } else if (number == waves) {
+        } else if (number == shape::waves) {
             copy_segments(wave, work, walk, memory.ring);
         } else {
             fold_segments(block, work, walk, memory);
@@ -209,7 +214,7 @@ private:
             copies::prepare(&ring.empty[stream][stage][kind], shape::row_tiles);
         }
         if (block.thread() == 0) {
-            copies::prepare(&memory.handed, waves);
+            copies::prepare(&memory.handed, shape::waves);
             copies::prepare(&memory.taken, 1);
         }
         copies::publish();
@@ -237,7 +242,7 @@ private:
         using rows_type       = typename shape::template rows<Wave>;
         constexpr bool places = is_same_v<typename Problem::key_scale,
                                           scale_view> || is_same_v<typename Problem::value_scale, scale_view>;
-        using stream          = ring_pages<typename rows_type::tile, Wave, rings, typename types::key_layout,
+        using stream = ring_pages<typename rows_type::tile, Wave, rings, order, typename types::key_layout,
                                   typename types::value_layout, places>;
 
         stream pages(wave, memory.ring, number / shape::row_tiles);

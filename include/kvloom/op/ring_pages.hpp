@@ -16,15 +16,17 @@ inline namespace v0 {
 ///
 /// Rows of keys are tokens. For fp8, rows that are read together lie two apart in the second half of a page, so that
 /// they fall into different banks; lane groups 2 and 3 then hold each four tokens in the order 2, 3, 0, 1.
-template <class T, int Dim, int PerLane>
+template <class T, int Dim, int PerLane, int Pages>
 struct matrix_order
 {
     static_assert(Dim % 32 == 0, "matrix_order: the head size must be a multiple of 32");
     static_assert(PerLane == 4 || (PerLane == 8 && sizeof(T) == 1),
                   "matrix_order: a lane must hold 4 elements of a product, or 8 of fp8");
+    static_assert(Pages > 0 && Pages % (PerLane / 4) == 0,
+                  "matrix_order: a step must have as many pages as its products need");
 
     static constexpr int page     = 16;
-    static constexpr int pages    = sizeof(T) == 2 ? 2 : 4; ///< of a step: as many bytes of either type
+    static constexpr int pages    = Pages; ///< of a step
     static constexpr int tokens   = page * pages;
     static constexpr int per_lane = PerLane;
     static constexpr int each     = PerLane / 4;       ///< pages, or vectors of dims, to a product
@@ -108,7 +110,7 @@ struct ring_place
 
 /// The reading end of a stream. The wave enters a step, and attends with this as the step. `Places`: it knows where
 /// tokens lie, which scales of each token need.
-template <class Tile, class Wave, class Rings, class KeyLayout, class ValueLayout, bool Places>
+template <class Tile, class Wave, class Rings, class Order, class KeyLayout, class ValueLayout, bool Places>
 class ring_pages
 {
     using stored = typename KeyLayout::element;
@@ -116,7 +118,7 @@ class ring_pages
     using vector = vec<u32, 4>;
 
 public:
-    using order = matrix_order<stored, KeyLayout::dim, Tile::per_lane>;
+    using order = Order;
 
     static_assert(!Tile::keys_first, "ring_pages: for units whose A holds what C holds");
     static_assert(are_shuffled_v<KeyLayout, ValueLayout, order::page>,
