@@ -210,6 +210,21 @@ TEST_CASE("paged_decode refuses lengths, scales, sinks, logarithms and the works
             {[](full_args& a) { a.workspace.blocks = 0; }, "workspace.blocks must be at least 1, but is 0"},
             {[](full_args& a) { a.workspace.blocks = 1 << 15; },
              "workspace.blocks must be below 32768, but is 32768"},
+            {[](full_args& a) {
+                 a.tokens.count = 2048; // 768 blocks of 8 rows for each of 4 heads
+                 a.table.width  = 1 << 22;
+                 a.table.stride = 1 << 22;
+             },
+             "table * heads must be below 2147483648, but is 3221240832"},
+            {[](full_args& a) {
+                 a.tokens.count     = 64; // 24 blocks of 8 rows
+                 a.table.width      = 1 << 22;
+                 a.table.stride     = 1 << 22;
+                 a.table.sequences  = 64;
+                 a.sequences        = 64;
+                 a.workspace.blocks = 2;
+             },
+             "table * heads * sequences / blocks must be below 2147483648, but is 3221240832"},
         });
     on_every_machine([](char const* machine, auto const& stream) {
         INFO(machine);

@@ -9,10 +9,39 @@ namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
-/// The partial results of a segment's pair come from so many blocks.
-KVLOOM_FN int blocks_of_pair(decode_segment const& segment, decode_cut const& cut)
+/// Where the nodes of a pair of sequence and head lie among all units.
+struct node_span
 {
-    return cut.block_of(segment.begin + segment.extent.nodes() - 1) - cut.block_of(segment.begin) + 1;
+    i64 begin = 0;
+    node_units units;
+    int nodes = 0;
+
+    /// The block of a node.
+    KVLOOM_FN int block_of(int node, decode_cut const& cut) const
+    {
+        return cut.block_of(begin + (i64(node) << units.shift));
+    }
+
+    /// Nodes that begin before unit `end`.
+    KVLOOM_FN int nodes_before(i64 end) const
+    {
+        i64 const before = (end - begin + (i64(1) << units.shift) - 1) >> units.shift;
+        return before < nodes ? int(before) : nodes;
+    }
+
+    /// Blocks that have nodes of the pair. Where shares are smaller than a node each has one at most.
+    KVLOOM_FN int blocks(decode_cut const& cut) const
+    {
+        return cut.each >> units.shift == 0 ? nodes : block_of(nodes - 1, cut) - block_of(0, cut) + 1;
+    }
+};
+
+/// That of a segment's pair.
+template <class Wave, class Problem>
+KVLOOM_FN node_span span_of(Wave wave, decode_work<Problem> const& work, decode_segment const& segment)
+{
+    i64 const before = i64(wave.template load<u64>(work.sections.before + segment.sequence));
+    return {before + i64(segment.pair) * segment.units.pair, segment.units, segment.extent.nodes()};
 }
 
 /// Where a partial result lies: in a block's first area those of a segment that begins inside its pair, node by node; in
@@ -62,39 +91,32 @@ template <bool ByNodes>
 class partial_walk
 {
 public:
-    KVLOOM_FN partial_walk(decode_cut const& of, decode_segment const& s)
-        : cut(of), segment(s), first(of.block_of(s.begin)), last(of.block_of(s.begin + s.extent.nodes() - 1)),
-          block(first)
+    KVLOOM_FN partial_walk(decode_cut const& of, node_span const& s)
+        : cut(of), span(s), block(s.block_of(0, of)), after(s.nodes_before(of.first(block + 1)))
     {}
 
-    KVLOOM_FN bool done() const { return block > last; }
+    KVLOOM_FN bool done() const { return node >= span.nodes; }
 
     KVLOOM_FN partial_place take()
     {
-        partial_place const place{block, block == first ? 1 : 0, level};
-        if (--left <= 0) {
-            ++block;
-            level = 0;
-            left  = 1;
-            if (ByNodes && block <= last) {
-                i64 const end   = cut.first(block + 1);
-                i64 const after = segment.begin + segment.extent.nodes();
-                left            = int((end < after ? end : after) - cut.first(block));
-            }
-        } else {
-            ++level;
+        bool const begins = first == 0;
+        partial_place const place{block, begins ? 1 : 0, node - first};
+        node = ByNodes && !begins ? node + 1 : after;
+        if (node == after && !done()) {
+            first = node;
+            block = span.block_of(node, cut);
+            after = span.nodes_before(cut.first(block + 1));
         }
         return place;
     }
 
 private:
     decode_cut const& cut;
-    decode_segment const& segment;
-    int first;
-    int last;
+    node_span span;
     int block;
-    int level = 0;
-    int left  = 1; ///< partial results of this block
+    int node  = 0; ///< the next one
+    int first = 0; ///< nodes [first, after) are the block's
+    int after;
 };
 
 /// Merges the partial results of a walk in its order, for some rows at once, `Ahead` results on their way at any time.
@@ -227,10 +249,11 @@ public:
     /// Folds the partial results of all blocks of a pair and writes the result. Every thread of the team calls.
     KVLOOM_FN void merge_pair(decode_segment const& segment, decode_cut const& cut) const
     {
+        node_span const span = span_of(team.wave(), work, segment);
         for (int part = 0; part < parts; ++part) {
             for (int turn = 0; turn < turns; turn += flight) {
                 partial all[flight];
-                partial_walk<Problem::folding::by_nodes> walk(cut, segment);
+                partial_walk<Problem::folding::by_nodes> walk(cut, span);
                 merge_all<merge_ahead>(walk, all, [&](int i, partial_place from) {
                     return load(from, row_of(turn + i), dim_of(part));
                 });

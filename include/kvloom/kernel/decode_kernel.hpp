@@ -4,6 +4,7 @@
 
 #include "kvloom/group/launch_bounds.hpp"
 #include "kvloom/kernel/decode_segment.hpp"
+#include "kvloom/kernel/segment_queue.hpp"
 #include "kvloom/op/register_pages.hpp"
 #include "kvloom/op/ring_pages.hpp"
 
@@ -142,16 +143,15 @@ private:
 };
 
 /// The kernel for machines that copy whole spans to shared memory (NVIDIA from compute capability 9.0 on) and SHUFFLE
-/// pages of 16 tokens: some waves compute, one copies pages for them, and one folds what they hand over while they go
-/// on.
+/// pages of 16 tokens: some waves compute, one walks through the segments and copies pages for them, and one folds what
+/// they hand over while they go on.
 template <class Problem, int Rows>
 struct decode_through_rings
 {
     static constexpr int lanes = 32;
 
-    /// Four waves compute. With one block of query rows each has its own tokens: short nodes are what counts, and stages.
-    /// With more, waves wait for each other less if they hand a node over in one part.
-    using shape = detail::decode_shape<Problem, Rows, 4, lanes, Rows <= 16 ? 8 : 32>;
+    /// Four waves compute, and hand over all they have of a node at once, so that they need not wait for the fold.
+    using shape = detail::decode_shape<Problem, Rows, 4, lanes, 32>;
     using types = decode_types<Problem>;
 
     /// Two pages of fp8 at a time: of four a wave has no room for the scores. Of 16 bits one for each of four streams.
@@ -167,7 +167,9 @@ struct decode_through_rings
     static constexpr int value_bytes = order::tokens * types::value_dim * int(sizeof(typename types::stored));
     static constexpr int stage_bytes =
         key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::pages + 1) * int(sizeof(int));
-    static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - 64;
+    using queue = detail::segment_queue<2, shape::waves + 1>;
+
+    static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - int(sizeof(queue)) - 32;
     static constexpr int stages     = most_bytes / (shape::token_waves * stage_bytes);
     static_assert(stages >= 2, "decode_through_rings: the head sizes leave no room for two stages");
 
@@ -177,6 +179,7 @@ struct decode_through_rings
     {
         rings ring;
         typename shape::scratch scratch;
+        queue segments;
         u64 handed; ///< all waves have put their part into the scratch
         u64 taken;  ///< the fold is through with it
     };
@@ -190,13 +193,12 @@ struct decode_through_rings
         wave.release_dependents();
         prepare(block, memory);
         wave.dependency();
-        detail::segment_walk<typename Block::wave_type, Problem> walk(wave, work, block.index());
         if (number < shape::waves) {
-            compute_segments(wave, number, work, walk, memory);
+            compute_segments(wave, number, work, memory);
         } else if (number == shape::waves) {
-            copy_segments(wave, work, walk, memory.ring);
+            copy_segments(wave, work, block.index(), memory);
         } else {
-            fold_segments(block, work, walk, memory);
+            fold_segments(block, work, memory);
         }
     }
 
@@ -213,6 +215,9 @@ private:
             copies::prepare(&ring.full[stream][stage][kind], 1);
             copies::prepare(&ring.empty[stream][stage][kind], shape::row_tiles);
         }
+        if (block.thread() < queue::slots) {
+            memory.segments.template prepare<copies>(block.thread());
+        }
         if (block.thread() == 0) {
             copies::prepare(&memory.handed, shape::waves);
             copies::prepare(&memory.taken, 1);
@@ -221,22 +226,30 @@ private:
         block.barrier();
     }
 
-    template <class Wave, class Walk>
-    KVLOOM_FN static void copy_segments(Wave wave, detail::decode_work<Problem> const& work, Walk& walk,
-                                        rings& ring)
+    template <class Wave>
+    using reader = detail::segment_reader<Wave, queue>;
+
+    template <class Wave>
+    KVLOOM_FN static void copy_segments(Wave wave, detail::decode_work<Problem> const& work, int block,
+                                        shared& memory)
     {
-        ring_writer<Wave, rings, step_path<order::tokens>, typename types::source, order> writer(wave, ring);
+        detail::segment_walk<Wave, Problem> walk(wave, work, block);
+        detail::segment_writer<Wave, queue> segments(wave, memory.segments);
+        ring_writer<Wave, rings, step_path<order::tokens>, typename types::source, order> writer(wave,
+                                                                                                 memory.ring);
         while (!walk.done()) {
             auto const segment = walk.take();
+            segments.put(segment);
             writer.copy(detail::source_of(wave, work, segment), [&](int stream) {
                 return detail::path_of<order::tokens>(segment, stream, shape::token_waves);
             });
         }
+        segments.end();
     }
 
-    template <class Wave, class Walk>
+    template <class Wave>
     KVLOOM_FN static void compute_segments(Wave wave, int number, detail::decode_work<Problem> const& work,
-                                           Walk& walk, shared& memory)
+                                           shared& memory)
     {
         using copies          = typename Wave::copies;
         using rows_type       = typename shape::template rows<Wave>;
@@ -247,8 +260,8 @@ private:
 
         stream pages(wave, memory.ring, number / shape::row_tiles);
         u32 turn = 1; // the scratch begins free
-        while (!walk.done()) {
-            auto const segment = walk.take();
+        for (reader<Wave> segments(wave, memory.segments); segments.wait(); segments.release()) {
+            auto const& segment = segments.segment();
             auto const path =
                 detail::path_of<order::tokens>(segment, number / shape::row_tiles, shape::token_waves);
             rows_type const rows(wave, work, segment, number % shape::row_tiles);
@@ -268,17 +281,20 @@ private:
         }
     }
 
-    template <class Block, class Walk>
+    template <class Block>
     KVLOOM_FN static void fold_segments(Block const& block, detail::decode_work<Problem> const& work,
-                                        Walk& walk, shared& memory)
+                                        shared& memory)
     {
-        using copies    = typename Block::wave_type::copies;
+        using wave_type = typename Block::wave_type;
+        using copies    = typename wave_type::copies;
         using team_type = detail::wave_team<Block>;
+        auto const wave = block.wave();
         team_type const team(block);
         typename shape::template fold<team_type> fold(team, work, memory.scratch);
-        u32 turn = 0;
-        while (!walk.done()) {
-            auto const segment = walk.take();
+        auto const cut = detail::read_cut(wave, work);
+        u32 turn       = 0;
+        for (reader<wave_type> segments(wave, memory.segments); segments.wait(); segments.release()) {
+            auto const segment = segments.segment();
             fold.begin(segment);
             int const first = Problem::folding::by_nodes ? segment.first : segment.last - 1;
             for (int node = first; node < segment.last; ++node) {
@@ -293,8 +309,8 @@ private:
             }
             if constexpr (Problem::merge_strategy::by_last) {
                 u32 ticket = 0;
-                if (!segment.whole() && detail::arrives_last(team, work, segment, walk.cut, ticket)) {
-                    fold.merge_pair(segment, walk.cut);
+                if (!segment.whole() && detail::arrives_last(team, work, segment, cut, ticket)) {
+                    fold.merge_pair(segment, cut);
                 }
             }
         }

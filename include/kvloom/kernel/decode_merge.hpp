@@ -46,18 +46,19 @@ private:
         int const of_sequence = work.sizes.heads * work.sizes.tiles;
         segment.sequence      = pair / of_sequence;
         segment.extent        = detail::extent_of<Wave, Problem, false>(wave, work, segment.sequence);
-        i64 const before      = i64(wave.template load<u64>(work.sections.before + segment.sequence));
-        detail::set_pair(work, segment, before, pair - segment.sequence * of_sequence);
+        segment.units         = detail::node_units::of(segment.extent, cut.counted);
+        detail::set_pair(work, segment, pair - segment.sequence * of_sequence);
         if (row >= detail::rows_of(work, segment)) {
             return;
         }
-        if (detail::blocks_of_pair(segment, cut) == 1) {
+        auto const span = detail::span_of(wave, work, segment);
+        if (span.blocks(cut) == 1) {
             return;
         }
         KVLOOM_UNROLL
         for (int dim = first_dim; dim < dims; dim += 4 * lanes) {
             softmax_partial<4> all[1];
-            detail::partial_walk<Problem::folding::by_nodes> walk(cut, segment);
+            detail::partial_walk<Problem::folding::by_nodes> walk(cut, span);
             detail::merge_all<ahead>(walk, all, [&](int, detail::partial_place from) {
                 return detail::load_partial(wave, work, from, row, dim);
             });

@@ -48,7 +48,7 @@ public:
     using wave_type = typename Block::wave_type;
 
     static constexpr int threads   = wave_type::size;
-    static constexpr int most_kept = 16; ///< partial results that a thread has registers for
+    static constexpr int most_kept = 8; ///< partial results that a thread has registers and instructions for
 
     KVLOOM_FN explicit wave_team(Block const& of) : block(of) {}
 
@@ -283,7 +283,7 @@ KVLOOM_FN bool arrives_last(Team const& team, decode_work<Problem> const& work, 
 {
     i64 const pair =
         (i64(segment.sequence) * work.sizes.heads + segment.head) * work.sizes.tiles + segment.tile;
-    u32 const parts = u32(blocks_of_pair(segment, cut));
+    u32 const parts = u32(span_of(team.wave(), work, segment).blocks(cut));
     u32 ticket      = 0;
     team.barrier();
     if (team.thread() == 0) {

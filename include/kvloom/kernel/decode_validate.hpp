@@ -2,7 +2,7 @@
 // What paged decode checks of its arguments on the host.
 #pragma once
 
-#include "kvloom/kernel/decode_problem.hpp"
+#include "kvloom/kernel/decode_work.hpp"
 #include "kvloom/kernel/page_checks.hpp"
 
 #if !KVLOOM_RTC // host functions: run-time compilers take the functors alone
@@ -81,6 +81,21 @@ void check_decode_heads(checks& check, decode_args<Problem> const& a)
     }
 }
 
+/// The kernels count units of work in 32 bits: those of a sequence, and those of a share.
+template <class Problem>
+void check_units(checks& check, decode_args<Problem> const& a)
+{
+    if (!check.first.ok()) {
+        return;
+    }
+    i64 const tokens = i64(a.table.most_pages()) * Problem::key_cache::page_size;
+    i64 const rows   = i64(most_tokens(a.tokens)) * (a.query.heads / a.keys.heads);
+    i64 const tiles  = (rows + 7) / 8; // a block of query rows has 8 or more
+    i64 const units  = ((tokens >> unit_token_shift) + 1 + node_units::segment_units) * a.keys.heads * tiles;
+    check.below("table * heads", units, i64(1) << 31);
+    check.below("table * heads * sequences / blocks", units / a.workspace.blocks * a.sequences, i64(1) << 31);
+}
+
 /// What is written must neither overlap what is read nor the rest of it.
 template <class Problem>
 void check_decode_overlap(checks& check, decode_args<Problem> const& a, i64 rows)
@@ -153,9 +168,10 @@ status validate_decode(decode_args<Problem> const& a)
                      {"key_scale.data", "key_scale.page_stride", "key_scale.head_stride"});
     check_page_scale(check, a.value_scale, a.keys.pages, a.keys.heads, Problem::key_cache::page_size,
                      {"value_scale.data", "value_scale.page_stride", "value_scale.head_stride"});
-    check_decode_overlap(check, a, rows);
     check.at_least("workspace.blocks", a.workspace.blocks, 1);
     check.below("workspace.blocks", a.workspace.blocks, 1 << 15); // whose square is an int
+    check_units(check, a);
+    check_decode_overlap(check, a, rows);
     check.pointer("workspace.data", a.workspace.data, 256);
     return check.first;
 }

@@ -80,8 +80,10 @@ struct decode_sections
 {
     u32* arrived        = nullptr; ///< [pairs]: partial results that are complete
     i64* before         = nullptr; ///< [sequences + 1]: units of the sequences before
-    i64* cut            = nullptr; ///< [2]: of a decode_cut
-    int* first_sequence = nullptr; ///< [blocks]: where each block begins
+    i64* cut            = nullptr; ///< [3]: of a decode_cut
+    i64* first          = nullptr; ///< [blocks + 1]: the unit with which each block's first node begins
+    int* first_sequence = nullptr; ///< [blocks]: one that has this unit, or lies before it
+    u32* first_inside   = nullptr; ///< [blocks]: this unit, counted from that sequence's first
     row_mark* marks     = nullptr; ///< [blocks][depth][rows]
     vec<float, 4>* out  = nullptr; ///< [blocks][depth][rows][dims / 4]
     i64 bytes           = 0;
@@ -99,8 +101,10 @@ KVLOOM_FN decode_sections cut_workspace(void* data, decode_sizes const& sizes)
     };
     sections.arrived        = static_cast<u32*>(take(sizes.pairs() * i64(sizeof(u32))));
     sections.before         = static_cast<i64*>(take((i64(sizes.sequences) + 1) * i64(sizeof(i64))));
-    sections.cut            = static_cast<i64*>(take(2 * i64(sizeof(i64))));
+    sections.cut            = static_cast<i64*>(take(3 * i64(sizeof(i64))));
+    sections.first          = static_cast<i64*>(take((i64(sizes.blocks) + 1) * i64(sizeof(i64))));
     sections.first_sequence = static_cast<int*>(take(i64(sizes.blocks) * i64(sizeof(int))));
+    sections.first_inside   = static_cast<u32*>(take(i64(sizes.blocks) * i64(sizeof(u32))));
     sections.marks          = static_cast<row_mark*>(take(sizes.partials() * i64(sizeof(row_mark))));
     sections.out   = static_cast<vec<float, 4>*>(take(sizes.partials() * sizes.dims * i64(sizeof(float))));
     sections.bytes = used;
@@ -191,25 +195,58 @@ KVLOOM_FN sequence_extent extent_of(Wave wave, decode_work<Problem> const& work,
     return extent;
 }
 
-/// Units of a sequence: a node of a head of a block of query rows is one.
-template <class Problem>
-KVLOOM_FN i64 units_of(decode_work<Problem> const& work, sequence_extent const& extent)
+/// What the cut counts: nodes where no block has more than one, else what they cost.
+enum class unit_kind {
+    node,
+    tokens ///< 64 of them, so that nodes of long and of short sequences count for what they are
+};
+
+inline constexpr int unit_token_shift = 6;
+
+/// How many units the nodes of a pair of sequence and head have.
+struct node_units
 {
-    return i64(extent.nodes()) * work.sizes.heads * extent.tiles;
+    int shift = 0; ///< a node has 2^shift, the last one up to as many
+    int pair  = 0; ///< of all nodes together
+
+    KVLOOM_FN static node_units of(sequence_extent const& extent, unit_kind counted)
+    {
+        if (counted == unit_kind::node) {
+            return {0, extent.nodes()};
+        }
+        u32 const tokens = u32(extent.length - (extent.first << extent.node_shift));
+        int const units  = int((tokens + (1U << unit_token_shift) - 1) >> unit_token_shift);
+        return {extent.node_shift - unit_token_shift, (units > 0 ? units : 1) + segment_units};
+    }
+
+    /// The pair that has unit `inside` of its sequence, which has fewer than 2^32.
+    KVLOOM_FN int pair_of(u32 inside) const { return int(inside / u32(pair)); }
+
+    /// What every pair costs beside its tokens: queries, the output, the way there.
+    static constexpr int segment_units = 4;
+};
+
+/// Units of a sequence.
+template <class Problem>
+KVLOOM_FN i64 units_of(decode_work<Problem> const& work, sequence_extent const& extent, node_units units)
+{
+    return i64(units.pair) * work.sizes.heads * extent.tiles;
 }
 
-/// Equal shares of all units for the blocks of a grid. Where units are fewer, as many blocks have one, and the others
-/// none. The plan leaves its first two numbers behind, since a division of 64 bits is slow.
+/// Equal shares of all units for the blocks of a grid; a node belongs to the share that has its first unit. Where units
+/// are fewer than blocks, as many blocks have one, and the others none. The plan leaves its first numbers behind, since a
+/// division of 64 bits is slow.
 struct decode_cut
 {
-    i64 each = 0; ///< units of a block,
-    i64 rest = 0; ///< and so many more for all blocks together
+    i64 each          = 0; ///< units of a block,
+    i64 rest          = 0; ///< and so many more for all blocks together
+    unit_kind counted = unit_kind::node;
     divider grid;
 
-    KVLOOM_FN static decode_cut of(i64 units, divider grid)
+    KVLOOM_FN static decode_cut of(i64 units, unit_kind counted, divider grid)
     {
         i64 const each = i64(u64(units) / grid.divisor);
-        return {each, units - each * grid.divisor, grid};
+        return {each, units - each * grid.divisor, counted, grid};
     }
 
     KVLOOM_FN i64 units() const { return each * grid.divisor + rest; }
@@ -239,16 +276,19 @@ struct decode_cut
 template <class Wave, class Problem>
 KVLOOM_FN decode_cut read_cut(Wave wave, decode_work<Problem> const& work)
 {
-    return {load_count(wave, work.sections.cut), load_count(wave, work.sections.cut + 1), work.grid};
+    i64 const* const from = work.sections.cut;
+    return {load_count(wave, from), load_count(wave, from + 1), unit_kind(load_count(wave, from + 2)),
+            work.grid};
 }
 
 /// What a block does of one head of one block of query rows of a sequence: some of its nodes.
 struct decode_segment
 {
     sequence_extent extent;
-    i64 begin    = 0; ///< the unit of the pair's first node
+    node_units units;
     int share    = 0; ///< of the work that it belongs to
     int sequence = 0;
+    int pair     = 0; ///< of the sequence
     int tile     = 0; ///< which block of query rows
     int head     = 0; ///< of K and V
     int first    = 0; ///< nodes [first, last), counted like the extent's
@@ -258,13 +298,13 @@ struct decode_segment
     KVLOOM_FN int area() const { return first == extent.first ? 1 : 0; }
 };
 
-/// Makes a segment one of pair `pair` of its sequence, whose units begin with `start`.
+/// Makes a segment one of pair `pair` of its sequence.
 template <class Problem>
-KVLOOM_FN void set_pair(decode_work<Problem> const& work, decode_segment& segment, i64 start, int pair)
+KVLOOM_FN void set_pair(decode_work<Problem> const& work, decode_segment& segment, int pair)
 {
-    segment.begin = start + i64(pair) * segment.extent.nodes();
-    segment.tile  = pair / work.sizes.heads;
-    segment.head  = pair - segment.tile * work.sizes.heads;
+    segment.pair = pair;
+    segment.tile = pair / work.sizes.heads;
+    segment.head = pair - segment.tile * work.sizes.heads;
 }
 
 /// The query rows of a segment.
@@ -286,58 +326,57 @@ public:
         if (cut.each > 0) { // else there are fewer units than blocks: one chiplet might get them all
             share = Problem::placement::template share<Wave::arch>(block, int(work.grid.divisor));
         }
-        if (share < cut.blocks()) {
-            at       = cut.first(share);
-            end      = cut.first(share + 1);
-            sequence = int(load_count(wave, work.sections.first_sequence + share)) - 1;
+        i64 const* const from = work.sections.first + share;
+        left                  = int(load_count(wave, from + 1) - load_count(wave, from));
+        if (left > 0) {
+            sequence = int(load_count(wave, work.sections.first_sequence + share));
+            inside   = u32(load_count(wave, work.sections.first_inside + share));
+            read_sequence();
         }
     }
 
-    KVLOOM_FN bool done() const { return at >= end; }
+    KVLOOM_FN bool done() const { return left <= 0; }
 
     /// The next segment. What belongs to a sequence is read once.
     KVLOOM_FN decode_segment take()
     {
-        while (after <= at) {
+        while (inside >= u32(units_of(work, extent, units))) { // some have no query tokens, hence no units
+            inside -= u32(units_of(work, extent, units));
+            ++sequence;
             read_sequence();
         }
         decode_segment segment;
         segment.extent   = extent;
+        segment.units    = units;
         segment.share    = share;
         segment.sequence = sequence;
-        int const nodes  = extent.nodes();
-        int const inside = int(at - start);
-        int const pair   = int(u32(inside) / u32(nodes));
-        int const first  = inside - pair * nodes;
-        i64 const rest   = end - at;
-        segment.first    = extent.first + first;
-        segment.last     = rest < nodes - first ? segment.first + int(rest) : extent.last;
-        set_pair(work, segment, start, pair);
-        at += segment.last - segment.first;
+        set_pair(work, segment, units.pair_of(inside));
+        int const behind = int(inside - u32(segment.pair) * u32(units.pair));
+        int const rest   = units.pair - behind;
+        segment.first    = extent.first + (behind >> units.shift);
+        segment.last     = left < rest ? segment.first + (left >> units.shift) : extent.last;
+        left -= rest;
+        inside += rest;
         return segment;
     }
 
     decode_cut cut;
 
 private:
-    /// The sequence after the last one read; some have no query tokens, hence no units.
     KVLOOM_FN void read_sequence()
     {
-        ++sequence;
-        start  = load_count(wave, work.sections.before + sequence);
-        after  = load_count(wave, work.sections.before + sequence + 1);
         extent = extent_of(wave, work, sequence);
+        units  = node_units::of(extent, cut.counted);
     }
 
     Wave wave;
     decode_work<Problem> const& work;
     int share;
-    i64 at       = 0;
-    i64 end      = 0;
-    i64 start    = 0; ///< units of the sequence read last: [start, after)
-    i64 after    = 0;
-    int sequence = -1;
+    int left     = 0; ///< units of the share
+    u32 inside   = 0; ///< where the next node begins in its sequence
+    int sequence = 0;
     sequence_extent extent;
+    node_units units;
 };
 
 } // namespace detail

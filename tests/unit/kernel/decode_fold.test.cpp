@@ -9,11 +9,14 @@ namespace {
 
 using kvloom::i64;
 using kvloom::detail::decode_cut;
+using kvloom::detail::node_span;
+using kvloom::detail::node_units;
 using kvloom::detail::partial_place;
+using kvloom::detail::unit_kind;
 
 decode_cut cut_of(i64 const units, int const blocks)
 {
-    return decode_cut::of(units, kvloom::make_divider(kvloom::u32(blocks)));
+    return decode_cut::of(units, unit_kind::tokens, kvloom::make_divider(kvloom::u32(blocks)));
 }
 
 /// The first unit of a block of those that have units.
@@ -39,17 +42,16 @@ void check_cut(i64 const units, int const blocks, int const step)
     }
 }
 
-/// The partial results of nodes [begin, begin + nodes), by what each block has of them.
-std::vector<partial_place> exact_places(decode_cut const& cut, i64 const begin, int const nodes,
-                                        bool const by_nodes)
+/// The partial results of a pair's nodes, by what each block has of them.
+std::vector<partial_place> exact_places(decode_cut const& cut, node_span const& span, bool const by_nodes)
 {
     std::vector<partial_place> places;
     int block = -1;
     int level = 0;
-    for (i64 unit = begin; unit < begin + nodes; ++unit) {
-        int const of      = cut.block_of(unit);
+    for (int node = 0; node < span.nodes; ++node) {
+        int const of      = cut.block_of(span.begin + (i64(node) << span.units.shift));
         bool const opens  = of != block; // its first node of the pair
-        bool const begins = opens && unit == begin;
+        bool const begins = opens && node == 0;
         bool const chain  = !opens && (!by_nodes || places.back().area == 1);
         level             = opens ? 0 : level + 1;
         block             = of;
@@ -60,25 +62,33 @@ std::vector<partial_place> exact_places(decode_cut const& cut, i64 const begin, 
     return places;
 }
 
+/// A pair behind `before` units, whose last node lacks `short_of` units of 2^shift.
+node_span pair_of(i64 const before, int const nodes, int const shift, int const short_of)
+{
+    return {before, {shift, (nodes << shift) - short_of}, nodes};
+}
+
 template <bool ByNodes>
-void check_walk(i64 const units, int const blocks, i64 const begin, int const nodes)
+void check_walk(i64 const units, int const blocks, node_span const& span)
 {
     decode_cut const cut = cut_of(units, blocks);
-    kvloom::detail::decode_segment segment;
-    segment.begin        = begin;
-    segment.extent.first = 3; // as behind a window
-    segment.extent.last  = 3 + nodes;
-    auto const want      = exact_places(cut, begin, nodes, ByNodes);
-    kvloom::detail::partial_walk<ByNodes> walk(cut, segment);
+    auto const want      = exact_places(cut, span, ByNodes);
+    kvloom::detail::partial_walk<ByNodes> walk(cut, span);
+    CAPTURE(units, blocks, span.begin, span.nodes, span.units.shift, ByNodes);
+    int previous = -1;
+    int distinct = 0;
     for (auto const& place : want) {
-        CAPTURE(units, blocks, begin, nodes, ByNodes, place.block, place.level);
+        CAPTURE(place.block, place.level);
         REQUIRE(!walk.done());
         auto const got = walk.take();
         REQUIRE(got.block == place.block);
         REQUIRE(got.area == place.area);
         REQUIRE(got.level == place.level);
+        distinct += place.block != previous ? 1 : 0;
+        previous = place.block;
     }
     REQUIRE(walk.done());
+    REQUIRE(span.blocks(cut) == distinct);
 }
 
 } // namespace
@@ -148,9 +158,53 @@ TEST_CASE("partial_walk: the partial results of a pair in the order of their tok
         for (int nodes = 1; nodes <= 24; ++nodes) {
             for (i64 before = 0; before <= 9; before += 3) {
                 for (i64 after = 0; after <= 9; after += 3) {
-                    check_walk<true>(before + nodes + after, blocks, before, nodes);
-                    check_walk<false>(before + nodes + after, blocks, before, nodes);
+                    auto const span = pair_of(before, nodes, 0, 0);
+                    check_walk<true>(before + nodes + after, blocks, span);
+                    check_walk<false>(before + nodes + after, blocks, span);
                 }
+            }
+        }
+    }
+}
+
+TEST_CASE("partial_walk: nodes of several units, blocks with no node among them", "[kernel][law]")
+{
+    for (int const shift : {1, 2, 5}) {
+        for (int const blocks : {1, 2, 3, 7, 20, 64}) {
+            for (int nodes = 1; nodes <= 24; nodes += 1 + nodes / 4) {
+                for (int short_of : {0, 1, (1 << shift) - 1}) {
+                    for (i64 before = 0; before <= 90; before += 7) {
+                        for (i64 after = blocks; after <= 300; after += 97) { // no fewer units than blocks
+                            auto const span = pair_of(before, nodes, shift, short_of);
+                            check_walk<true>(before + span.units.pair + after, blocks, span);
+                            check_walk<false>(before + span.units.pair + after, blocks, span);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("node_units: of nodes one each, of tokens one for every 64", "[kernel][law]")
+{
+    for (int const length : {0, 1, 63, 64, 65, 255, 256, 257, 1000, 100000, (1 << 30) - 1}) {
+        for (int const shift : {8, 10, 24}) {
+            for (int const first : {0, 1, 2}) {
+                kvloom::detail::sequence_extent extent;
+                extent.length     = length;
+                extent.node_shift = shift;
+                extent.last       = length > 0 ? ((length - 1) >> shift) + 1 : 1;
+                extent.first      = first < extent.last ? first : extent.last - 1;
+                CAPTURE(length, shift, extent.first, extent.last);
+                auto const nodes = node_units::of(extent, unit_kind::node);
+                CHECK(nodes.shift == 0);
+                CHECK(nodes.pair == extent.nodes());
+                auto const tokens = node_units::of(extent, unit_kind::tokens);
+                int const seen    = length - extent.first * (1 << shift);
+                CHECK(tokens.shift == shift - 6);
+                CHECK(tokens.pair == (seen > 0 ? (seen - 1) / 64 + 1 : 1) + node_units::segment_units);
+                CHECK(tokens.pair > (extent.nodes() - 1) << tokens.shift); // each node has a unit
             }
         }
     }
