@@ -245,7 +245,9 @@ private:
                 KVLOOM_UNROLL
                 for (int k = 0; k < lines.parts; ++k) {
                     if (target.at[i].valid) {
-                        auto* const at = args.target.address(target.at[i], head, tile.chunk(k) * chunk_size);
+                        auto* const at =
+                            args.target.span(target.at[i].page, head)
+                            + args.target.within_span(target.at[i].slot, tile.chunk(k) * chunk_size);
                         detail::store_words(tile.wave, at, lines.line[i].part[k]);
                     }
                 }

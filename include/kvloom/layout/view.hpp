@@ -122,10 +122,11 @@ struct paged_view
     /// Elements from head 0 to head `head`, which is not negative.
     KVLOOM_FN i64 head_offset(int head) const { return i64(u64(u32(head)) * u64(head_stride)); }
 
-    /// Address of element `dim` of the token at `place`.
+    /// Address of element `dim` of the token at `place`. The head comes last: what is before it is the same for all heads.
+    /// Where a place is met for one head alone, span() plus within_span() take fewer registers.
     KVLOOM_FN element* address(token_place place, int head, int dim) const
     {
-        return span(place.page, head) + within_span(place.slot, dim);
+        return data + offset(place, dim) + head * head_stride; // signed, as in span()
     }
 };
 
