@@ -139,6 +139,22 @@ TEST_CASE("paged_decode: no cut of the work changes a byte", "[contract][decode]
     }
 }
 
+TEST_CASE("paged_decode: shares smaller than a node change no byte", "[contract][decode][law][large]")
+{
+    auto s =
+        scene_for<plain>(options_of({4100, 300}, 8, 8, 1)); // nodes of 1024 and of 256 tokens, 56 of them
+    on_every_machine([&](char const* machine, auto const& stream) {
+        s.options.blocks = 1;
+        auto const whole = bytes_of<plain>(stream, s);
+        for (int const blocks : {41, 55}) { // some blocks have none
+            CAPTURE(machine, blocks);
+            s.options.blocks = blocks;
+            CHECK((bytes_of<plain>(stream, s) == whole));
+            CHECK((bytes_of<last_on_eight_chiplets>(stream, s) == whole));
+        }
+    });
+}
+
 TEST_CASE("paged_decode: no placement of the blocks changes a byte", "[contract][decode][law][large]")
 {
     for (auto const& o : uneven_scenes()) {

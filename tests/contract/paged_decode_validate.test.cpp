@@ -224,7 +224,7 @@ TEST_CASE("paged_decode refuses lengths, scales, sinks, logarithms and the works
                  a.sequences        = 64;
                  a.workspace.blocks = 2;
              },
-             "table * heads * sequences / blocks must be below 2147483648, but is 3221240832"},
+             "table * heads * sequences / blocks must be below 2147483648, but is 3222289414"},
         });
     on_every_machine([](char const* machine, auto const& stream) {
         INFO(machine);

@@ -150,27 +150,28 @@ struct decode_through_rings
 {
     static constexpr int lanes = 32;
 
-    /// Four waves compute, and hand over all they have of a node at once, so that they need not wait for the fold.
-    using shape = detail::decode_shape<Problem, Rows, 4, lanes, 32>;
     using types = decode_types<Problem>;
 
-    /// Two pages of fp8 at a time: of four a wave has no room for the scores. Of 16 bits one for each of four streams.
-    static constexpr int pages = sizeof(typename types::stored) == 1 || shape::row_tiles > 1 ? 2 : 1;
+    /// That compute. Few rows of 16 bits leave two of them idle enough; to widen fp8, and for more rows, it takes four.
+    static constexpr int waves = sizeof(typename types::stored) == 2 && Rows <= 16 ? 2 : 4;
 
+    /// They hand over all they have of a node at once, so that they need not wait for the fold.
+    using shape = detail::decode_shape<Problem, Rows, waves, lanes, 32>;
     using order = matrix_order<typename types::stored, types::key_dim,
-                               detail::depth_of_lane<mma_16x8<typename types::operand>>, pages>;
+                               detail::depth_of_lane<mma_16x8<typename types::operand>>>;
 
     static constexpr launch_bounds bounds = {shape::threads + 2 * lanes, 2, 1, true};
 
-    /// As many stages as two blocks of a multiprocessor, each with half its shared memory, have room for.
+    using queue = detail::segment_queue<2, waves + 1>;
+
     static constexpr int key_bytes   = order::tokens * types::key_dim * int(sizeof(typename types::stored));
     static constexpr int value_bytes = order::tokens * types::value_dim * int(sizeof(typename types::stored));
     static constexpr int stage_bytes =
         key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::pages + 1) * int(sizeof(int));
-    using queue = detail::segment_queue<2, shape::waves + 1>;
-
     static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - int(sizeof(queue)) - 32;
-    static constexpr int stages     = most_bytes / (shape::token_waves * stage_bytes);
+
+    /// As many as two blocks of a multiprocessor, each with half its shared memory, have room for.
+    static constexpr int stages = most_bytes / (shape::token_waves * stage_bytes);
     static_assert(stages >= 2, "decode_through_rings: the head sizes leave no room for two stages");
 
     using rings = page_rings<shape::token_waves, stages, order::pages, key_bytes, value_bytes>;
@@ -193,9 +194,9 @@ struct decode_through_rings
         wave.release_dependents();
         prepare(block, memory);
         wave.dependency();
-        if (number < shape::waves) {
+        if (number < waves) {
             compute_segments(wave, number, work, memory);
-        } else if (number == shape::waves) {
+        } else if (number == waves) {
             copy_segments(wave, work, block.index(), memory);
         } else {
             fold_segments(block, work, memory);
@@ -219,7 +220,7 @@ private:
             memory.segments.template prepare<copies>(block.thread());
         }
         if (block.thread() == 0) {
-            copies::prepare(&memory.handed, shape::waves);
+            copies::prepare(&memory.handed, waves);
             copies::prepare(&memory.taken, 1);
         }
         copies::publish();

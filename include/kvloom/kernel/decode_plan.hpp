@@ -51,7 +51,7 @@ private:
     KVLOOM_FN static i64 units_of(Wave wave, detail::decode_work<Problem> const& work, int sequence,
                                   unit_kind kind)
     {
-        auto const extent = detail::extent_of(wave, work, sequence);
+        auto const extent = detail::extent_of<Wave, Problem, false>(wave, work, sequence);
         return detail::units_of(work, extent, detail::node_units::of(extent, kind));
     }
 
@@ -149,7 +149,7 @@ private:
     KVLOOM_FN static u32 first_node(Wave wave, detail::decode_work<Problem> const& work, int sequence,
                                     u32 inside, unit_kind kind)
     {
-        auto const extent = detail::extent_of(wave, work, sequence);
+        auto const extent = detail::extent_of<Wave, Problem, false>(wave, work, sequence);
         auto const units  = detail::node_units::of(extent, kind);
         int const behind  = int(inside - u32(units.pair_of(inside)) * u32(units.pair));
         int const node    = (behind + (1 << units.shift) - 1) >> units.shift;

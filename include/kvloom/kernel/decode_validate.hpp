@@ -81,19 +81,24 @@ void check_decode_heads(checks& check, decode_args<Problem> const& a)
     }
 }
 
-/// The kernels count units of work in 32 bits: those of a sequence, and those of a share.
+/// The kernels count in 32 bits: the units of work of a sequence and of a share, and pairs of sequence and head.
 template <class Problem>
 void check_units(checks& check, decode_args<Problem> const& a)
 {
     if (!check.first.ok()) {
         return;
     }
-    i64 const tokens = i64(a.table.most_pages()) * Problem::key_cache::page_size;
-    i64 const rows   = i64(most_tokens(a.tokens)) * (a.query.heads / a.keys.heads);
-    i64 const tiles  = (rows + 7) / 8; // a block of query rows has 8 or more
-    i64 const units  = ((tokens >> unit_token_shift) + 1 + node_units::segment_units) * a.keys.heads * tiles;
-    check.below("table * heads", units, i64(1) << 31);
-    check.below("table * heads * sequences / blocks", units / a.workspace.blocks * a.sequences, i64(1) << 31);
+    constexpr i64 limit = i64(1) << 31;
+    i64 const tokens    = i64(a.table.most_pages()) * Problem::key_cache::page_size;
+    i64 const rows      = i64(most_tokens(a.tokens)) * (a.query.heads / a.keys.heads);
+    i64 const pairs     = (rows + 7) / 8 * a.keys.heads; // a block of query rows has 8 or more
+    i64 const of_pair   = (tokens >> unit_token_shift) + 1 + node_units::segment_units;
+    check.below("heads * sequences", pairs * a.sequences, limit);
+    check.below("table * heads", of_pair * pairs, limit);
+    if (check.first.ok()) { // the last node of a share may end behind it
+        check.below("table * heads * sequences / blocks",
+                    of_pair * pairs * a.sequences / a.workspace.blocks + of_pair + 1, limit);
+    }
 }
 
 /// What is written must neither overlap what is read nor the rest of it.

@@ -16,17 +16,14 @@ inline namespace v0 {
 ///
 /// Rows of keys are tokens. For fp8, rows that are read together lie two apart in the second half of a page, so that
 /// they fall into different banks; lane groups 2 and 3 then hold each four tokens in the order 2, 3, 0, 1.
-template <class T, int Dim, int PerLane, int Pages>
+template <class T, int Dim, int PerLane>
 struct matrix_order
 {
     static_assert(Dim % 32 == 0, "matrix_order: the head size must be a multiple of 32");
     static_assert(PerLane == 4 || (PerLane == 8 && sizeof(T) == 1),
                   "matrix_order: a lane must hold 4 elements of a product, or 8 of fp8");
-    static_assert(Pages > 0 && Pages % (PerLane / 4) == 0,
-                  "matrix_order: a step must have as many pages as its products need");
-
-    static constexpr int page     = 16;
-    static constexpr int pages    = Pages; ///< of a step
+    static constexpr int page  = 16;
+    static constexpr int pages = 2; ///< of a step: for the scores of more a wave of 168 registers has no room
     static constexpr int tokens   = page * pages;
     static constexpr int per_lane = PerLane;
     static constexpr int each     = PerLane / 4;       ///< pages, or vectors of dims, to a product

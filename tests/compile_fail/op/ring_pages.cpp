@@ -8,19 +8,14 @@
 using namespace kvloom;
 
 // refuses: matrix_order: the head size must be a multiple of 32
-// wrong: int const tokens = matrix_order<bf16, 48, 4, 2>::tokens;
-// wrong: int const tokens = matrix_order<fp8_e4m3, 80, 8, 2>::tokens;
-int const tokens = matrix_order<bf16, 96, 4, 2>::tokens;
+// wrong: int const tokens = matrix_order<bf16, 48, 4>::tokens;
+// wrong: int const tokens = matrix_order<fp8_e4m3, 80, 8>::tokens;
+int const tokens = matrix_order<bf16, 96, 4>::tokens;
 
 // refuses: matrix_order: a lane must hold 4 elements of a product, or 8 of fp8
-// wrong: int const pages_of = matrix_order<bf16, 96, 8, 2>::pages;
-// wrong: int const pages_of = matrix_order<fp8_e4m3, 96, 2, 2>::pages;
-int const pages_of = matrix_order<fp8_e4m3, 96, 8, 2>::pages;
-
-// refuses: matrix_order: a step must have as many pages as its products need
-// wrong: int const groups_of = matrix_order<fp8_e4m3, 96, 8, 1>::groups;
-// wrong: int const groups_of = matrix_order<bf16, 96, 4, 0>::groups;
-int const groups_of = matrix_order<bf16, 96, 4, 1>::groups;
+// wrong: int const pages_of = matrix_order<bf16, 96, 8>::pages;
+// wrong: int const pages_of = matrix_order<fp8_e4m3, 96, 2>::pages;
+int const pages_of = matrix_order<fp8_e4m3, 96, 8>::pages;
 
 /// The host's warp as a machine with bulk copies, which it does not have.
 struct copying_wave : host::wave<host::warp32>
@@ -31,7 +26,7 @@ struct copying_wave : host::wave<host::warp32>
 
 template <class Unit, class Keys, class Values, bool Places = false>
 using pages = ring_pages<attention_tile<Unit>, copying_wave, page_rings<2, 2, 2, 8192, 8192>,
-                         matrix_order<typename Keys::element, Keys::dim, 4, 2>, Keys, Values, Places>;
+                         matrix_order<typename Keys::element, Keys::dim, 4>, Keys, Values, Places>;
 
 using keys   = shuffled_keys<bf16, 128>;
 using values = shuffled_values<bf16, 128>;
