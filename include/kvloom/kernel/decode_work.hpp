@@ -222,7 +222,8 @@ struct node_units
     /// The pair that has unit `inside` of its sequence, which has fewer than 2^32.
     KVLOOM_FN int pair_of(u32 inside) const { return int(inside / u32(pair)); }
 
-    /// What every pair costs beside its tokens: queries, the output, the way there.
+    /// What every pair costs beside its tokens: queries, the output, the way there. With none ragged batches took up to
+    /// ten per cent longer on an H200.
     static constexpr int segment_units = 4;
 };
 
@@ -326,11 +327,14 @@ public:
         if (cut.each > 0) { // else there are fewer units than blocks: one chiplet might get them all
             share = Problem::placement::template share<Wave::arch>(block, int(work.grid.divisor));
         }
-        i64 const* const from = work.sections.first + share;
-        left                  = int(load_count(wave, from + 1) - load_count(wave, from));
+        // Read together: a share without units reads what nobody has written, and does not look at it.
+        auto const& sections = work.sections;
+        i64 const begin      = load_count(wave, sections.first + share);
+        i64 const end        = load_count(wave, sections.first + share + 1);
+        sequence             = int(load_count(wave, sections.first_sequence + share));
+        inside               = u32(load_count(wave, sections.first_inside + share));
+        left                 = int(end - begin);
         if (left > 0) {
-            sequence = int(load_count(wave, work.sections.first_sequence + share));
-            inside   = u32(load_count(wave, work.sections.first_inside + share));
             read_sequence();
         }
     }
