@@ -211,6 +211,17 @@ TEST_CASE("paged_decode refuses lengths, scales, sinks, logarithms and the works
             {[](full_args& a) { a.workspace.blocks = 1 << 15; },
              "workspace.blocks must be below 32768, but is 32768"},
             {[](full_args& a) {
+                 a.query.heads        = 120;
+                 a.query.token_stride = 120 * 128;
+                 a.out.heads          = 120;
+                 a.out.token_stride   = 120 * 128;
+                 a.lse.token_stride   = 120;
+                 a.tokens.count       = 32; // 120 blocks of 8 rows for each of 4 heads
+                 a.table.sequences    = 1 << 23;
+                 a.sequences          = 1 << 23;
+             },
+             "heads * sequences must be below 2147483648, but is 4026531840"},
+            {[](full_args& a) {
                  a.tokens.count = 2048; // 768 blocks of 8 rows for each of 4 heads
                  a.table.width  = 1 << 22;
                  a.table.stride = 1 << 22;

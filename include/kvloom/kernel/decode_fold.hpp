@@ -38,10 +38,13 @@ struct node_span
 
 /// That of a segment's pair.
 template <class Wave, class Problem>
-KVLOOM_FN node_span span_of(Wave wave, decode_work<Problem> const& work, decode_segment const& segment)
+KVLOOM_FN node_span span_of(Wave wave, decode_work<Problem> const& work, decode_segment const& segment,
+                            decode_cut const& cut)
 {
     i64 const before = i64(wave.template load<u64>(work.sections.before + segment.sequence));
-    return {before + i64(segment.pair) * segment.units.pair, segment.units, segment.extent.nodes()};
+    i64 const pair   = i64(segment.tile) * work.sizes.heads + segment.head;
+    auto const units = node_units::of(segment.extent, cut.counted);
+    return {before + pair * units.pair, units, segment.extent.nodes()};
 }
 
 /// Where a partial result lies: in a block's first area those of a segment that begins inside its pair, node by node; in
@@ -249,7 +252,7 @@ public:
     /// Folds the partial results of all blocks of a pair and writes the result. Every thread of the team calls.
     KVLOOM_FN void merge_pair(decode_segment const& segment, decode_cut const& cut) const
     {
-        node_span const span = span_of(team.wave(), work, segment);
+        node_span const span = span_of(team.wave(), work, segment, cut);
         for (int part = 0; part < parts; ++part) {
             for (int turn = 0; turn < turns; turn += flight) {
                 partial all[flight];

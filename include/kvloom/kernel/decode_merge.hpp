@@ -46,12 +46,11 @@ private:
         int const of_sequence = work.sizes.heads * work.sizes.tiles;
         segment.sequence      = pair / of_sequence;
         segment.extent        = detail::extent_of<Wave, Problem, false>(wave, work, segment.sequence);
-        segment.units         = detail::node_units::of(segment.extent, cut.counted);
         detail::set_pair(work, segment, pair - segment.sequence * of_sequence);
         if (row >= detail::rows_of(work, segment)) {
             return;
         }
-        auto const span = detail::span_of(wave, work, segment);
+        auto const span = detail::span_of(wave, work, segment, cut);
         if (span.blocks(cut) == 1) {
             return;
         }

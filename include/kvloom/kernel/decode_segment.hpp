@@ -283,7 +283,7 @@ KVLOOM_FN bool arrives_last(Team const& team, decode_work<Problem> const& work, 
 {
     i64 const pair =
         (i64(segment.sequence) * work.sizes.heads + segment.head) * work.sizes.tiles + segment.tile;
-    u32 const parts = u32(span_of(team.wave(), work, segment).blocks(cut));
+    u32 const parts = u32(span_of(team.wave(), work, segment, cut).blocks(cut));
     u32 ticket      = 0;
     team.barrier();
     if (team.thread() == 0) {

@@ -83,10 +83,11 @@ struct decode_sections
     i64* cut            = nullptr; ///< [3]: of a decode_cut
     i64* first          = nullptr; ///< [blocks + 1]: the unit with which each block's first node begins
     int* first_sequence = nullptr; ///< [blocks]: one that has this unit, or lies before it
-    u32* first_inside   = nullptr; ///< [blocks]: this unit, counted from that sequence's first
-    row_mark* marks     = nullptr; ///< [blocks][depth][rows]
-    vec<float, 4>* out  = nullptr; ///< [blocks][depth][rows][dims / 4]
-    i64 bytes           = 0;
+    u32* first_inside =
+        nullptr; ///< [blocks]: this unit, counted from that sequence's: read at once, not after it
+    row_mark* marks    = nullptr; ///< [blocks][depth][rows]
+    vec<float, 4>* out = nullptr; ///< [blocks][depth][rows][dims / 4]
+    i64 bytes          = 0;
 };
 
 KVLOOM_FN decode_sections cut_workspace(void* data, decode_sizes const& sizes)
@@ -286,10 +287,8 @@ KVLOOM_FN decode_cut read_cut(Wave wave, decode_work<Problem> const& work)
 struct decode_segment
 {
     sequence_extent extent;
-    node_units units;
     int share    = 0; ///< of the work that it belongs to
     int sequence = 0;
-    int pair     = 0; ///< of the sequence
     int tile     = 0; ///< which block of query rows
     int head     = 0; ///< of K and V
     int first    = 0; ///< nodes [first, last), counted like the extent's
@@ -303,7 +302,6 @@ struct decode_segment
 template <class Problem>
 KVLOOM_FN void set_pair(decode_work<Problem> const& work, decode_segment& segment, int pair)
 {
-    segment.pair = pair;
     segment.tile = pair / work.sizes.heads;
     segment.head = pair - segment.tile * work.sizes.heads;
 }
@@ -351,14 +349,14 @@ public:
         }
         decode_segment segment;
         segment.extent   = extent;
-        segment.units    = units;
         segment.share    = share;
         segment.sequence = sequence;
-        set_pair(work, segment, units.pair_of(inside));
-        int const behind = int(inside - u32(segment.pair) * u32(units.pair));
-        int const rest   = units.pair - behind;
-        segment.first    = extent.first + (behind >> units.shift);
-        segment.last     = left < rest ? segment.first + (left >> units.shift) : extent.last;
+        int const pair   = units.pair_of(inside);
+        int const behind = int(inside - u32(pair) * u32(units.pair));
+        set_pair(work, segment, pair);
+        int const rest = units.pair - behind;
+        segment.first  = extent.first + (behind >> units.shift);
+        segment.last   = left < rest ? segment.first + (left >> units.shift) : extent.last;
         left -= rest;
         inside += rest;
         return segment;

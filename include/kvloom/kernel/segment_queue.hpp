@@ -13,8 +13,7 @@ namespace detail {
 template <int Slots, int Readers>
 struct segment_queue
 {
-    static constexpr int slots   = Slots;
-    static constexpr int readers = Readers;
+    static constexpr int slots = Slots;
 
     decode_segment segment[Slots]; ///< one without nodes is the end
     u64 full[Slots];
