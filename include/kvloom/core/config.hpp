@@ -105,6 +105,9 @@
 // compiler's time: no host pass does it.
 #if KVLOOM_ON_AMD || KVLOOM_ON_CUDA
 #define KVLOOM_UNROLL _Pragma("unroll")
+#define KVLOOM_PRAGMA(text) _Pragma(#text)
+#define KVLOOM_UNROLL_BY(turns) KVLOOM_PRAGMA(unroll turns) // 1 keeps the loop that follows a loop
 #else
 #define KVLOOM_UNROLL
+#define KVLOOM_UNROLL_BY(turns)
 #endif

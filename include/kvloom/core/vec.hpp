@@ -52,6 +52,17 @@ struct alignas(detail::vector_alignment(sizeof(T) * N)) vec
     KVLOOM_FN constexpr T const& operator[](int i) const { return this->e[i]; }
 };
 
+/// Moves each of the `Count` elements of an array to the place below; the first is lost. For loops over what must lie in
+/// registers, which no index that changes can name: they use element 0 and move on. @cost a move a word
+template <int Count, class Array>
+KVLOOM_FN void move_down(Array& array)
+{
+    KVLOOM_UNROLL
+    for (int i = 0; i + 1 < Count; ++i) {
+        array[i] = array[i + 1];
+    }
+}
+
 namespace detail {
 
 /// The values in one 32-bit word: 2 of a 16-bit type, 4 of fp8.

@@ -259,7 +259,7 @@ struct key_token
         }
     }
 
-    /// A row into its cache.
+    /// A row of K, or of V where it leaves row by row, into its cache; nothing for rows of other kinds.
     template <bool Rounded, class Quantiser>
     KVLOOM_FN void put(row_kind kind, int head, row<Tile, Problem::head_dim> const& y,
                        Quantiser const& by) const
@@ -275,7 +275,13 @@ struct key_token
                                                        by);
             }
         }
-        if constexpr (types::index::present) {
+    }
+
+    /// An index key into its cache; nothing for rows of other kinds.
+    KVLOOM_FN void put_index([[maybe_unused]] row_kind kind,
+                             [[maybe_unused]] row<Tile, Problem::head_dim> const& y) const
+    {
+        if constexpr (insert_types<Problem>::index::present) {
             if (kind == row_kind::index_key) {
                 put_index_key(tile, args, place(args.index_keys, index_slot), y);
             }
@@ -291,8 +297,10 @@ inline constexpr bool key_rows_have_norms =
         && !is_same_v<typename insert_types<Problem>::index_norm, no_norm>)
     || (insert_types<Problem>::values_by_rows && !is_same_v<typename insert_types<Problem>::v_norm, no_norm>);
 
-/// The rows of part `part` of the list of neighbouring tokens, one token a tile.
-template <class Problem, class Wave>
+/// The rows of part `part` of the list of neighbouring tokens, one token a tile. `Rolled`: rows that found their own
+/// scale are stored by a loop. Their code is long, and a multiprocessor runs items of all kinds at once: as straight-line
+/// code they do not fit its cache of instructions together (an H200 waited for instructions a third of the time).
+template <class Problem, bool Rolled, class Wave>
 KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int first_token, int part,
                            site at = site::here())
 {
@@ -333,14 +341,15 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
 
     // Rows that find their own scale wait, rounded as they will be stored, for one reduction over all of them.
     constexpr bool rounds = types::found_scales && types::numerics::keys_through_activation;
-    vec<float, count> largest{};
     conditional_t<types::found_scales && !rounds, row<tile_type, types::dim>, bool> exact[count];
+    vec<float, count> largest{};
+    // On CDNA, where scales are found, to branch costs more than to work out a row that nobody stores.
+    constexpr bool may_skip = !types::found_scales || !Wave::quad_rows;
     KVLOOM_UNROLL
     for (int i = 0; i < count; ++i) {
         int const m      = part * count + i;
         bool const there = i == 0 || m < list.count();
-        // Where scales are found, to branch costs more than to work out a row that nobody stores.
-        if (!types::found_scales && !there) {
+        if (may_skip && !there) {
             break;
         }
         row_kind const kind = list.kind(m);
@@ -351,6 +360,7 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
             if (!own.inside) {
                 own.put_dense(kind, head, {});
             }
+            own.put_index(kind, y);
         }
         if constexpr (!types::found_scales) {
             own.template put<false>(kind, head, y, cache_quantiser<Problem>(given.of(kind, head)));
@@ -361,24 +371,32 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
             } else {
                 exact[i] = y;
             }
-        } else if (there) {
-            own.template put<false>(kind, head, y, cache_quantiser<Problem>(1.0F));
         }
     }
     if constexpr (types::found_scales) {
         // The scale of row i lies in lane i from sorted_lane on, where it is written and inverted, once for all rows.
         float const scale = scale_of_row<Problem>(largest_sorted(tile, largest, at));
         own.put_scales(list, part * count, count, scale);
-        auto const by = spread_sorted<count>(tile, cache_quantiser<Problem>(scale), at);
-        KVLOOM_UNROLL
+        constexpr int turns_unrolled = Rolled ? 1 : count;
+        auto by                      = spread_sorted<count>(tile, cache_quantiser<Problem>(scale), at);
+        KVLOOM_UNROLL_BY(turns_unrolled)
         for (int i = 0; i < count; ++i) {
-            int const m = part * count + i;
+            int const m       = part * count + i;
+            int const waiting = Rolled ? 0 : i;
             if (m < list.first_index()) {
                 if constexpr (rounds) {
-                    own.template put<true>(list.kind(m), list.head(m), widen(stored[i]), by[i]);
+                    own.template put<true>(list.kind(m), list.head(m), widen(stored[waiting]), by[waiting]);
                 } else {
-                    own.template put<false>(list.kind(m), list.head(m), exact[i], by[i]);
+                    own.template put<false>(list.kind(m), list.head(m), exact[waiting], by[waiting]);
                 }
+            }
+            if constexpr (Rolled) {
+                if constexpr (rounds) {
+                    move_down<count>(stored);
+                } else {
+                    move_down<count>(exact);
+                }
+                move_down<count>(by);
             }
         }
     }

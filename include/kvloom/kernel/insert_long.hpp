@@ -113,6 +113,7 @@ KVLOOM_FN void insert_queries(Wave wave, insert_args<Problem> const& args, int t
             }
         }
     } else {
+        KVLOOM_UNROLL_BY(1)
         for (int batch = 0; batch < batches; ++batch) {
             step(batch);
         }
@@ -164,7 +165,8 @@ struct insert_long
             int const group = quotient(item, plan.by_key);
             int const token = first + group * tiles;
             if (token < args.tokens) {
-                detail::insert_keys<Problem>(wave, args, token, item - group * int(plan.by_key.divisor));
+                detail::insert_keys<Problem, tuning.roll_found>(wave, args, token,
+                                                                item - group * int(plan.by_key.divisor));
             }
             return;
         }
@@ -178,7 +180,8 @@ struct insert_long
         if (segment < plan.query_items) {
             int const batch = segment * tuning.batches;
             int const count = plan.batches - batch < tuning.batches ? plan.batches - batch : tuning.batches;
-            detail::insert_queries<Problem, tuning.batches, tuning.unroll>(wave, args, token, batch, count);
+            constexpr bool unroll = tuning.unroll && !(types::found_scales && tuning.roll_found);
+            detail::insert_queries<Problem, tuning.batches, unroll>(wave, args, token, batch, count);
         } else {
             int const done = plan.batches * tiles * types::rows_at_once;
             int const head = done + (segment - plan.query_items) * tiles + wave.lane() / types::lanes;

@@ -18,11 +18,12 @@ struct insert_tuning
     bool strips     = true; ///< V runs are turned in strips by matrix transposes, else a tile of lanes a head
     int value_heads = 2;    ///< heads of a value item where V runs are turned in strips
     int whole_width =
-        2; ///< strips of a value item, then of one head, where V's rows are looked at as a whole
-    int wide_heads  = 16;   ///< query heads from which the wide shape pays
-    i64 early_waves = 2640; ///< waves of a short launch up to which angles are guessed early
-    i64 short_rows  = 4096; ///< tokens x query heads (at least 8) up to which a row a tile is faster
-    int tile_tokens = 16;   ///< tokens whose items lie together in the grid
+        2; ///< strips of a value item, then of one head, where a row of V is looked at as a whole
+    bool roll_found = false; ///< where rows find their own scale, items are loops: see insert_keys
+    int wide_heads  = 16;    ///< query heads from which the wide shape pays
+    i64 early_waves = 2640;  ///< waves of a short launch up to which angles are guessed early
+    i64 short_rows  = 4096;  ///< tokens x query heads (at least 8) up to which a row a tile is faster
+    int tile_tokens = 16;    ///< tokens whose items lie together in the grid
 };
 
 /// The shapes of the kernel. Long: several rows a tile, the next ones loaded early. Short: one row a tile.
@@ -47,6 +48,8 @@ KVLOOM_FN constexpr insert_tuning insert_tuning_for(arch_id arch, insert_shape s
         tuning.batches     = 1;
         tuning.value_heads = 1;
         tuning.whole_width = 1;
+    } else {
+        tuning.roll_found = true;
     }
     return tuning;
 }

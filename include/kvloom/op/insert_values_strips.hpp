@@ -198,7 +198,13 @@ private:
     {
         static constexpr int tokens_a_unit = window<Element> / 8;
 
-        vec<u32, 4> of[Heads][Width][tokens_a_unit];
+        /// This lane's chunk of one strip, of each token of its unit.
+        struct strip
+        {
+            vec<u32, 4> of[tokens_a_unit];
+        };
+
+        strip strips[Heads][Width];
     };
 
     /// This lane's chunk of strip `strip` of a row.
@@ -224,7 +230,7 @@ private:
             for (int h = 0; h < Heads; ++h) {
                 KVLOOM_UNROLL
                 for (int s = 0; s < Width; ++s) {
-                    rows.of[h][s][e] = load_chunk(
+                    rows.strips[h][s].of[e] = load_chunk(
                         wave, source, row, head + h < source.heads ? head + h : head, part * Width + s);
                 }
             }
@@ -254,11 +260,11 @@ private:
                         wave, [&](int s) { return load_chunk(wave, source, token + e, own, s); }, at);
                 }
                 if constexpr (Rule::largest) {
-                    u32 found = detail::largest_of_words<T>(rows.of[h][0][e]);
+                    u32 found = detail::largest_of_words<T>(rows.strips[h][0].of[e]);
                     KVLOOM_UNROLL
                     for (int s = 1; s < strips; ++s) {
                         auto const words =
-                            s < Width ? rows.of[h][s < Width ? s : 0][e]
+                            s < Width ? rows.strips[h][s < Width ? s : 0].of[e]
                                       : load_chunk(wave, source, token + e, own, (part * Width + s) % strips);
                         found = larger_magnitudes<T>(found, detail::largest_of_words<T>(words));
                     }
@@ -271,7 +277,7 @@ private:
 
     /// Writes whole vectors: the run that begins with token `first` at `where`.
     template <class Overflow, class Wave, class T, class HeadsAre, class Cache, class Rule>
-    KVLOOM_FN static void turn(Wave wave, strip_rows<typename Cache::element> const& rows,
+    KVLOOM_FN static void turn(Wave wave, strip_rows<typename Cache::element> rows,
                                head_rows<T const, Dim, HeadsAre> const& source, Cache const& cache,
                                token_place where, int first, int head, int part, Rule const& rule, site at)
     {
@@ -281,13 +287,17 @@ private:
         for (int h = 0; h < Heads; ++h) {
             bool const live = head + h < source.heads;
             auto const by   = quantisers(wave, rows, source, first, h, head, part, rule, at);
-            KVLOOM_UNROLL
+            // Several strips are those of a row that is looked at as a whole, and long code: a loop keeps it in the cache of
+            // instructions.
+            KVLOOM_UNROLL_BY(1)
             for (int s = 0; s < Width; ++s) {
+                auto const& chunk  = rows.strips[h][0].of;
                 int const dim      = detail::turned_dim(wave, part * Width + s);
                 char* const vector = reinterpret_cast<char*>(cache.address(where, head + h, dim));
-                auto const units   = detail::units_of<Overflow, T, element>(
-                    rows.of[h][s][0], rows.of[h][s][each - 1], by.of_now, by.of_next);
+                auto const units =
+                    detail::units_of<Overflow, T, element>(chunk[0], chunk[each - 1], by.of_now, by.of_next);
                 detail::store_turned<Cache>(wave, units, vector, live, at);
+                move_down<Width>(rows.strips[h]);
             }
             if (part == 0 && live) {
                 detail::record_units<each>(rule, wave, where, head + h, by);

@@ -16,7 +16,7 @@ struct key_items
     {
         for (int part = 0; part < launch.plan.key_items; ++part) {
             asm volatile("; turn of keys");
-            detail::insert_keys<Problem>(block.wave(), launch.args, block.index() * 4, part);
+            detail::insert_keys<Problem, false>(block.wave(), launch.args, block.index() * 4, part);
         }
     }
 };
