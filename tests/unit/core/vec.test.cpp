@@ -99,3 +99,14 @@ TEMPLATE_LIST_TEST_CASE("a vec of any length converts like its elements", "[core
 {
     check_lengths<TestType>(std::make_integer_sequence<int, 16>());
 }
+
+TEST_CASE("move_down shifts what waits and leaves the last in place", "[core][vec]")
+{
+    int plain[4] = {1, 2, 3, 4};
+    kvloom::move_down<4>(plain);
+    CHECK((plain[0] == 2 && plain[1] == 3 && plain[2] == 4 && plain[3] == 4));
+
+    vec<float, 3> x{{1.0f, 2.0f, 3.0f}};
+    kvloom::move_down<3>(x);
+    CHECK((x[0] == 2.0f && x[1] == 3.0f && x[2] == 3.0f));
+}
