@@ -377,8 +377,8 @@ KVLOOM_FN void insert_keys(Wave wave, insert_args<Problem> const& args, int firs
         // The scale of row i lies in lane i from sorted_lane on, where it is written and inverted, once for all rows.
         float const scale = scale_of_row<Problem>(largest_sorted(tile, largest, at));
         own.put_scales(list, part * count, count, scale);
-        constexpr int turns_unrolled = Rolled ? 1 : count;
-        auto by                      = spread_sorted<count>(tile, cache_quantiser<Problem>(scale), at);
+        [[maybe_unused]] constexpr int turns_unrolled = Rolled ? 1 : count;
+        auto by = spread_sorted<count>(tile, cache_quantiser<Problem>(scale), at);
         KVLOOM_UNROLL_BY(turns_unrolled)
         for (int i = 0; i < count; ++i) {
             int const m       = part * count + i;
