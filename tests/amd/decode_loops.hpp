@@ -82,7 +82,8 @@ struct loops_of<kvloom::decode_merger<Problem>, kvloom::detail::decode_work<Prob
                              std::int64_t const waves)
     {
         std::int64_t const parts    = (kernel::dims + 4 * kernel::lanes - 1) / (4 * kernel::lanes);
-        std::int64_t const rows     = work.sizes.pairs() * work.sizes.rows * kernel::lanes / 64 + waves;
+        std::int64_t const blocks   = kernel::layout::of(work.sizes.rows).blocks(work.sizes.pairs());
+        std::int64_t const rows     = blocks * (kernel::bounds.threads / 64) + waves;
         std::int64_t const partials = nodes_of(work) + work.sizes.blocks;
         return {rows * parts * (partials / kernel::ahead + 2), rows * bits};
     }

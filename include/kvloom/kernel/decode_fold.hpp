@@ -1,161 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The fold: partial results of the waves become a node, nodes become the result of a pair of sequence and head.
+// The fold of a block: what its waves have of a node becomes one partial result, and nodes a chain of them.
 #pragma once
 
-#include "kvloom/kernel/decode_rows.hpp"
-#include "kvloom/kernel/decode_work.hpp"
+#include "kvloom/kernel/decode_partials.hpp"
 
 namespace kvloom {
 inline namespace v0 {
 namespace detail {
 
-/// Where the nodes of a pair of sequence and head lie among all units.
-struct node_span
+/// Shared memory for a chain: `Turns` times four dims for each lane of one wave.
+template <int Turns>
+struct fold_chain
 {
-    i64 begin = 0;
-    node_units units;
-    int nodes = 0;
-
-    /// The block of a node.
-    KVLOOM_FN int block_of(int node, decode_cut const& cut) const
-    {
-        return cut.block_of(begin + (i64(node) << units.shift));
-    }
-
-    /// Nodes that begin before unit `end`.
-    KVLOOM_FN int nodes_before(i64 end) const
-    {
-        i64 const before = (end - begin + (i64(1) << units.shift) - 1) >> units.shift;
-        return before < nodes ? int(before) : nodes;
-    }
-
-    /// Blocks that have nodes of the pair. Where shares are smaller than a node each has one at most.
-    KVLOOM_FN int blocks(decode_cut const& cut) const
-    {
-        return cut.each >> units.shift == 0 ? nodes : block_of(nodes - 1, cut) - block_of(0, cut) + 1;
-    }
+    vec<float, 4> chain[Turns][32];
 };
+template <>
+struct fold_chain<0>
+{};
 
-/// That of a segment's pair.
-template <class Wave, class Problem>
-KVLOOM_FN node_span span_of(Wave wave, decode_work<Problem> const& work, decode_segment const& segment,
-                            decode_cut const& cut)
+/// What the waves of a block hand over, some dims at a time; and the chain, if it lies here.
+template <int Waves, int Rows, int Dims, int ChainTurns = 0>
+struct fold_scratch : fold_chain<ChainTurns>
 {
-    i64 const before = i64(wave.template load<u64>(work.sections.before + segment.sequence));
-    i64 const pair   = i64(segment.tile) * work.sizes.heads + segment.head;
-    auto const units = node_units::of(segment.extent, cut.counted);
-    return {before + pair * units.pair, units, segment.extent.nodes()};
-}
-
-/// Where a partial result lies: in a block's first area those of a segment that begins inside its pair, node by node; in
-/// the second that of a segment that begins with its pair.
-struct partial_place
-{
-    int block = 0;
-    int area  = 0;
-    int level = 0;
-};
-
-/// The first area of a block has a level for each node, the second has one behind them.
-template <class Problem>
-KVLOOM_FN i64 level_row(decode_work<Problem> const& work, partial_place place, int row)
-{
-    i64 const level =
-        i64(place.block) * work.sizes.depth() + (place.area == 0 ? place.level : work.sizes.nodes);
-    return level * work.sizes.rows + row;
-}
-template <class Problem>
-KVLOOM_FN row_mark* mark_at(decode_work<Problem> const& work, partial_place place, int row)
-{
-    return work.sections.marks + level_row(work, place, row);
-}
-template <class Problem>
-KVLOOM_FN vec<float, 4>* columns_at(decode_work<Problem> const& work, partial_place place, int row, int dim)
-{
-    return work.sections.out + level_row(work, place, row) * (decode_types<Problem>::value_dim / 4) + dim / 4;
-}
-
-/// Four dims of a row of a partial result.
-template <class Wave, class Problem>
-KVLOOM_FN softmax_partial<4> load_partial(Wave wave, decode_work<Problem> const& work, partial_place from,
-                                          int row, int dim)
-{
-    auto const mark = bit_cast<row_mark>(wave.template load<vec<u32, 2>>(mark_at(work, from, row)));
-    softmax_partial<4> p;
-    p.top = mark[0];
-    p.sum = mark[1];
-    p.out = bit_cast<vec<float, 4>>(wave.template load<vec<u32, 4>>(columns_at(work, from, row, dim)));
-    return p;
-}
-
-/// The partial results of a pair in the order of their tokens: one of the block that has the pair's first node, of each
-/// later block one for every node, or one of each block.
-template <bool ByNodes>
-class partial_walk
-{
-public:
-    KVLOOM_FN partial_walk(decode_cut const& of, node_span const& s)
-        : cut(of), span(s), block(s.block_of(0, of)), after(s.nodes_before(of.first(block + 1)))
-    {}
-
-    KVLOOM_FN bool done() const { return node >= span.nodes; }
-
-    KVLOOM_FN partial_place take()
-    {
-        bool const begins = first == 0;
-        partial_place const place{block, begins ? 1 : 0, node - first};
-        node = ByNodes && !begins ? node + 1 : after;
-        if (node == after && !done()) {
-            first = node;
-            block = span.block_of(node, cut);
-            after = span.nodes_before(cut.first(block + 1));
-        }
-        return place;
-    }
-
-private:
-    decode_cut const& cut;
-    node_span span;
-    int block;
-    int node  = 0; ///< the next one
-    int first = 0; ///< nodes [first, after) are the block's
-    int after;
-};
-
-/// Merges the partial results of a walk in its order, for some rows at once, `Ahead` results on their way at any time.
-/// `load(i, place)` reads that of row i.
-template <int Ahead, int Rows, class Walk, class Load>
-KVLOOM_FN void merge_all(Walk& walk, softmax_partial<4> (&all)[Rows], Load const& load)
-{
-    while (!walk.done()) {
-        softmax_partial<4> own[Ahead][Rows];
-        KVLOOM_UNROLL
-        for (int k = 0; k < Ahead; ++k) {
-            bool const more = !walk.done();
-            auto const from = more ? walk.take() : partial_place{};
-            KVLOOM_UNROLL
-            for (int i = 0; i < Rows; ++i) {
-                own[k][i] = {};
-                if (more) {
-                    own[k][i] = load(i, from);
-                }
-            }
-        }
-        KVLOOM_UNROLL
-        for (int k = 0; k < Ahead; ++k) {
-            KVLOOM_UNROLL
-            for (int i = 0; i < Rows; ++i) {
-                all[i] = merge(all[i], own[k][i]); // with nothing: no change
-            }
-        }
-    }
-}
-
-/// What the waves of a block hand over, some dims at a time.
-template <int Waves, int Rows, int Dims>
-struct fold_scratch
-{
-    static constexpr int dims = Dims;
+    static constexpr int dims        = Dims;
+    static constexpr int chain_turns = ChainTurns;
 
     float out[Waves][Rows][Dims];
     float top[Waves][Rows];
@@ -200,6 +68,9 @@ KVLOOM_FN void hand_over(Wave wave, int number, int part, softmax_fragment<Tile,
 
 /// The threads that fold, and their places. Of the waves that hand over `RowTiles` are side by side over query rows,
 /// `TileRows` of them for each, the others over tokens.
+///
+/// A thread keeps the chain of its own columns: in registers, those of the next turns in front; or in the scratch, the
+/// references and sums of all rows in the lanes of its wave; or in the workspace, where the segment's result goes.
 template <class Team, class Problem, class Scratch, int Waves, int RowTiles, int TileRows>
 class node_fold
 {
@@ -207,13 +78,24 @@ class node_fold
     static constexpr int dims        = decode_types<Problem>::value_dim;
     static constexpr int parts       = dims / Scratch::dims;
     static constexpr int a_row       = Scratch::dims / 4; ///< threads to a row
-    static constexpr int turns       = (TileRows * RowTiles * a_row + Team::threads - 1) / Team::threads;
+    static constexpr int a_turn      = Team::threads < a_row ? 1 : Team::threads / a_row; ///< rows
+    static constexpr int turns       = (TileRows * RowTiles + a_turn - 1) / a_turn;
     static constexpr int flight      = turns < 4 ? turns : 4; ///< turns at once
-    static constexpr bool keeps =
-        parts * turns <= Team::most_kept; ///< the chain in registers, else in the workspace
     static constexpr int merge_ahead = 4;
 
+    static constexpr int columns       = parts * turns; ///< sets of four dims that a thread has of a node
+    static constexpr bool in_registers = Scratch::chain_turns == 0 && columns <= Team::most_kept;
+    static constexpr bool in_shared    = Scratch::chain_turns > 0;
+    static constexpr bool in_workspace = !in_registers && !in_shared;
+    static constexpr int kept          = in_registers ? columns : 1;
+    static constexpr int marks         = in_shared && turns > a_row ? turns / a_row : 1; ///< of a lane
+    static constexpr int a_set         = turns / marks; ///< turns of which a lane has one mark
+
     static_assert(Team::threads % a_row == 0, "node_fold: a turn must have whole rows");
+    static_assert(a_set % flight == 0 && a_set * marks == turns,
+                  "node_fold: the turns must fall into whole flights");
+    static_assert(!in_shared || Scratch::chain_turns == columns,
+                  "node_fold: the chain must have a place for each turn");
 
     using partial = softmax_partial<4>;
 
@@ -230,23 +112,14 @@ public:
     KVLOOM_FN void take(decode_segment const& segment, int node, int part)
     {
         bool const chained = Problem::folding::by_nodes && segment.area() == 1 && node > segment.first;
+        bool const ends    = segment.area() == 0 || node + 1 == segment.last;
         int const level    = Problem::folding::by_nodes && segment.area() == 0 ? node - segment.first : 0;
         partial_place const to{segment.share, segment.area(), level};
-        if constexpr (keeps) {
-            bool const last = segment.area() == 0 || node + 1 == segment.last;
-            KVLOOM_UNROLL
-            for (int turn = 0; turn < turns; ++turn) {
-                partial const more = gather(row_of(turn));
-                auto& own          = chain[part * turns + turn];
-                own                = chained ? merge(own, more) : more;
-                if (last) {
-                    put(segment, node, to, turn, part, own);
-                }
-            }
-            team.barrier();
-        } else {
-            take_through_memory(segment, node, to, chained, part);
+        KVLOOM_UNROLL
+        for (int set = 0; set < marks; ++set) {
+            take_turns(segment, node, to, chained, ends, set, part);
         }
+        team.barrier();
     }
 
     /// Folds the partial results of all blocks of a pair and writes the result. Every thread of the team calls.
@@ -271,11 +144,100 @@ public:
     }
 
 private:
-    KVLOOM_FN int any_row(int turn) const { return (turn * Team::threads + team.thread()) / a_row; }
+    KVLOOM_FN int any_row(int turn) const { return turn * a_turn + team.thread() / a_row; }
     KVLOOM_FN bool exists(int turn) const { return any_row(turn) < rows; }
     /// A thread whose row does not exist gathers the last one that does, and writes nothing.
     KVLOOM_FN int row_of(int turn) const { return exists(turn) ? any_row(turn) : rows - 1; }
     KVLOOM_FN int dim_of(int part) const { return part * Scratch::dims + team.thread() % a_row * 4; }
+
+    /// The turns of set `set`, of which a lane keeps one mark.
+    KVLOOM_FN void take_turns(decode_segment const& segment, int node, partial_place to, bool chained,
+                              bool ends, int set, int part)
+    {
+        int const first = set * a_set;
+        KVLOOM_UNROLL_BY(1) // a wave comes here seldom: short code, since it is fetched from far
+        for (int turn = first; turn < first + a_set; turn += flight) {
+            partial own[flight];
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                if (chained) {
+                    own[i] = chained_before(to, turn, i, set, part);
+                }
+            }
+            if constexpr (in_workspace) {
+                team.barrier(); // a mark is read by all threads of its row before it is replaced
+            }
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                partial const more = gather(row_of(turn + i));
+                own[i]             = chained ? merge(own[i], more) : more;
+            }
+            if (ends || in_workspace) {
+                KVLOOM_UNROLL
+                for (int i = 0; i < flight; ++i) {
+                    put(segment, node, to, turn + i, part, own[i]);
+                }
+            }
+            keep(own, turn, set, part);
+        }
+    }
+
+    /// The chain of turn `turn + i` as keep() left it.
+    KVLOOM_FN partial chained_before(partial_place to, int turn, int i, [[maybe_unused]] int set,
+                                     int part) const
+    {
+        if constexpr (in_registers) {
+            return chain[i];
+        } else if constexpr (in_workspace) {
+            return exists(turn + i) ? load(to, row_of(turn + i), dim_of(part)) : partial{};
+        } else {
+            partial own;
+            int const lane = (turn + i) % a_row * a_turn + team.thread() / a_row;
+            own.top        = from_lane(tops[set], lane);
+            own.sum        = from_lane(sums[set], lane);
+            own.out        = scratch.chain[part * turns + turn + i][team.thread()];
+            return own;
+        }
+    }
+
+    /// Keeps the chains of the turns from `turn` on.
+    KVLOOM_FN void keep([[maybe_unused]] partial const (&own)[flight], [[maybe_unused]] int turn,
+                        [[maybe_unused]] int set, [[maybe_unused]] int part)
+    {
+        if constexpr (in_registers) {
+            KVLOOM_UNROLL
+            for (int i = 0; i + flight < kept; ++i) {
+                chain[i] = chain[i + flight];
+            }
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                chain[kept - flight + i] = own[i];
+            }
+        } else if constexpr (in_shared) {
+            KVLOOM_UNROLL
+            for (int i = 0; i < flight; ++i) {
+                scratch.chain[part * turns + turn + i][team.thread()] = own[i].out;
+                if (part == parts - 1) {
+                    keep_mark(own[i], turn + i, set);
+                }
+            }
+        }
+    }
+
+    /// The references and sums of row r lie in lane r % threads, as number r / threads.
+    KVLOOM_FN void keep_mark(partial const& own, int turn, int set)
+    {
+        int const source = team.thread() % a_turn * a_row; // a lane that has such a row in this turn
+        float const top  = a_turn == 1 ? own.top : from_lane(own.top, source);
+        float const sum  = a_turn == 1 ? own.sum : from_lane(own.sum, source);
+        bool const mine  = team.thread() / a_turn == turn % a_row;
+        tops[set]        = mine ? top : tops[set];
+        sums[set]        = mine ? sum : sums[set];
+    }
+    KVLOOM_FN float from_lane(float x, int lane) const
+    {
+        return bit_cast<float>(team.wave().shuffle(bit_cast<u32>(x), lane, site::here()));
+    }
 
     /// Four dims of a row from all waves over tokens: one reference, and sums in the order of the waves.
     KVLOOM_FN partial gather(int row) const
@@ -302,30 +264,8 @@ private:
         return all;
     }
 
-    /// The same where the nodes before are in the workspace. A mark is read by all threads of its row before it is
-    /// replaced.
-    KVLOOM_FN void take_through_memory(decode_segment const& segment, int node, partial_place to,
-                                       bool chained, int part) const
-    {
-        for (int turn = 0; turn < turns; turn += flight) {
-            partial own[flight];
-            KVLOOM_UNROLL
-            for (int i = 0; i < flight; ++i) {
-                if (chained && exists(turn + i)) {
-                    own[i] = load(to, row_of(turn + i), dim_of(part));
-                }
-            }
-            team.barrier();
-            KVLOOM_UNROLL
-            for (int i = 0; i < flight; ++i) {
-                partial const more = gather(row_of(turn + i));
-                put(segment, node, to, turn + i, part, chained ? merge(own[i], more) : more);
-            }
-        }
-        team.barrier();
-    }
-
-    /// Writes the result, if the segment is whole and this its last node; else keeps it, with the last part its marks.
+    /// Writes the result, if the segment is whole and this its last node; else a partial result, with the last part its
+    /// marks.
     KVLOOM_FN void put(decode_segment const& segment, int node, partial_place to, int turn, int part,
                        partial const& own) const
     {
@@ -352,7 +292,9 @@ private:
     decode_work<Problem> const& work;
     Scratch& scratch;
     int rows = 0; ///< of the segment
-    partial chain[keeps ? parts * turns : 1];
+    partial chain[kept];
+    float tops[marks] = {};
+    float sums[marks] = {};
 };
 
 } // namespace detail

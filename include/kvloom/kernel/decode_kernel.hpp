@@ -14,8 +14,9 @@ inline namespace v0 {
 namespace detail {
 
 /// The shape of a block: the waves that compute, `row_tiles` of them side by side over query rows, the others over the
-/// tokens of a node. `Kilobytes`: how much of what they have of a node they may hand over at once.
-template <class Problem, int Rows, int Waves, int Lanes, int Kilobytes>
+/// tokens of a node. `Kilobytes`: how much of what they have of a node they may hand over at once. `ChainTurns`: the place of
+/// the fold's chain in shared memory, if it has one.
+template <class Problem, int Rows, int Waves, int Lanes, int Kilobytes, int ChainTurns = 0>
 struct decode_shape
 {
     static constexpr int waves       = Waves;
@@ -28,7 +29,7 @@ struct decode_shape
     static constexpr int part_dims   = value_dim < most_dims ? value_dim : most_dims; ///< handed over at once
     static constexpr int parts       = value_dim / part_dims;
 
-    using scratch = fold_scratch<waves, tile_rows, part_dims>;
+    using scratch = fold_scratch<waves, tile_rows, part_dims, ChainTurns>;
 
     template <class Team>
     using fold = node_fold<Team, Problem, scratch, waves, row_tiles, tile_rows>;
@@ -48,14 +49,12 @@ struct decode_shape
     }
 };
 
-/// Where a segment's pages are.
-template <class Wave, class Problem>
-KVLOOM_FN typename decode_types<Problem>::source source_of(Wave wave, decode_work<Problem> const& work,
-                                                           decode_segment const& segment)
+/// Where a segment's pages are; `run`: those of its sequence.
+template <class Problem, class Run>
+KVLOOM_FN typename decode_types<Problem>::source source_of(decode_work<Problem> const& work,
+                                                           decode_segment const& segment, Run const& run)
 {
-    auto const& args = work.args;
-    return {args.keys, args.values, find_run(wave, args.table, segment.sequence), segment.head,
-            segment.extent.length};
+    return {work.args.keys, work.args.values, run, segment.head, segment.extent.length};
 }
 
 } // namespace detail
@@ -129,7 +128,8 @@ private:
             detail::path_of<order::tokens>(segment, number / shape::row_tiles, shape::token_waves);
         rows_type const rows(wave, work, segment, number % shape::row_tiles);
         auto const query = rows.template load<order>();
-        stream pages(wave, path, detail::source_of(wave, work, segment));
+        auto const run   = find_run(wave, work.args.table, segment.sequence);
+        stream pages(wave, path, detail::source_of(work, segment, run));
         pages.begin();
         detail::attend_nodes<order>(wave, work, segment, rows, query, path, pages,
                                     [&](int node, auto const& softmax) {
@@ -155,24 +155,35 @@ struct decode_through_rings
     /// That compute. Few rows of 16 bits leave two of them idle enough; to widen fp8, and for more rows, it takes four.
     static constexpr int waves = sizeof(typename types::stored) == 2 && Rows <= 16 ? 2 : 4;
 
-    /// They hand over all they have of a node at once, so that they need not wait for the fold.
-    using shape = detail::decode_shape<Problem, Rows, waves, lanes, 32>;
     using order = matrix_order<typename types::stored, types::key_dim,
                                detail::depth_of_lane<mma_16x8<typename types::operand>>>;
-
-    static constexpr launch_bounds bounds = {shape::threads + 2 * lanes, 2, 1, true};
-
     using queue = detail::segment_queue<2, waves + 1>;
 
     static constexpr int key_bytes   = order::tokens * types::key_dim * int(sizeof(typename types::stored));
     static constexpr int value_bytes = order::tokens * types::value_dim * int(sizeof(typename types::stored));
     static constexpr int stage_bytes =
         key_bytes + value_bytes + 4 * int(sizeof(u64)) + (order::pages + 1) * int(sizeof(int));
-    static constexpr int most_bytes = 115712 - int(sizeof(typename shape::scratch)) - int(sizeof(queue)) - 32;
 
-    /// As many as two blocks of a multiprocessor, each with half its shared memory, have room for.
-    static constexpr int stages = most_bytes / (shape::token_waves * stage_bytes);
+    /// Waves hand over all they have of a node at once, so that they need not wait for the fold. Its chain lies in
+    /// registers, if they are enough; else in shared memory, if that leaves two stages; else in the workspace.
+    static constexpr int kept        = waves == 2 ? 16 : 8; ///< registers of fewer threads are more for each
+    static constexpr int chain_turns = Rows * types::value_dim / (4 * lanes);
+    template <int ChainTurns>
+    using shape_with = detail::decode_shape<Problem, Rows, waves, lanes, 32, ChainTurns>;
+
+    /// As many stages as two blocks of a multiprocessor, each with half its shared memory, have room for.
+    template <class Shape>
+    static constexpr int stages_of = (115712 - int(sizeof(typename Shape::scratch)) - int(sizeof(queue)) - 32)
+                                     / (Shape::token_waves * stage_bytes);
+    static constexpr bool in_registers = chain_turns <= kept || !Problem::folding::by_nodes;
+    static constexpr bool in_shared    = !in_registers && (stages_of<shape_with<chain_turns>>) >= 2;
+
+    using shape = shape_with<in_shared ? chain_turns : 0>;
+
+    static constexpr int stages = stages_of<shape>;
     static_assert(stages >= 2, "decode_through_rings: the head sizes leave no room for two stages");
+
+    static constexpr launch_bounds bounds = {shape::threads + 2 * lanes, 2, 1, true};
 
     using rings = page_rings<shape::token_waves, stages, order::pages, key_bytes, value_bytes>;
 
@@ -238,10 +249,16 @@ private:
         detail::segment_writer<Wave, queue> segments(wave, memory.segments);
         ring_writer<Wave, rings, step_path<order::tokens>, typename types::source, order> writer(wave,
                                                                                                  memory.ring);
+        int sequence = walk.done() ? 0 : walk.next_sequence();
+        auto run     = find_run(wave, work.args.table, sequence); // read together with the sequence's length
         while (!walk.done()) {
             auto const segment = walk.take();
             segments.put(segment);
-            writer.copy(detail::source_of(wave, work, segment), [&](int stream) {
+            if (segment.sequence != sequence) {
+                sequence = segment.sequence;
+                run      = find_run(wave, work.args.table, sequence);
+            }
+            writer.copy(detail::source_of(work, segment, run), [&](int stream) {
                 return detail::path_of<order::tokens>(segment, stream, shape::token_waves);
             });
         }
@@ -288,7 +305,7 @@ private:
     {
         using wave_type = typename Block::wave_type;
         using copies    = typename wave_type::copies;
-        using team_type = detail::wave_team<Block>;
+        using team_type = detail::wave_team<Block, kept>;
         auto const wave = block.wave();
         team_type const team(block);
         typename shape::template fold<team_type> fold(team, work, memory.scratch);

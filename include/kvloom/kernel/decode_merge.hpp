@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kvloom/group/launch_bounds.hpp"
-#include "kvloom/kernel/decode_fold.hpp"
+#include "kvloom/kernel/decode_partials.hpp"
 
 namespace kvloom {
 inline namespace v0 {
@@ -19,38 +19,60 @@ struct decode_merger
     static constexpr int dims  = decode_types<Problem>::value_dim;
     static constexpr int lanes = dims / 4 < 32 ? dims / 4 : 32; ///< of a row
     static constexpr int ahead = 8;                             ///< partial results on their way at once
+    static constexpr int rows  = bounds.threads / lanes;        ///< of a block
+
+    /// How the grid has the rows of pairs: several blocks a pair, or several pairs a block.
+    struct layout
+    {
+        int parts;    ///< blocks that share the rows of a pair; the grid has a multiple of them
+        int together; ///< pairs side by side in a block
+
+        KVLOOM_FN static constexpr layout of(int rows_of_pair)
+        {
+            int const together = rows / rows_of_pair;
+            return {(rows_of_pair + rows - 1) / rows, together > 1 ? together : 1};
+        }
+
+        /// Blocks that have all of `pairs` at once.
+        KVLOOM_FN constexpr i64 blocks(i64 pairs) const { return (pairs + together - 1) / together * parts; }
+    };
 
     template <class Block>
     KVLOOM_FN void operator()(Block const& block, detail::decode_work<Problem> const& work) const
     {
-        auto const wave = block.wave();
+        auto const wave     = block.wave();
+        auto const by       = layout::of(work.sizes.rows);
+        int const group     = block.index() / by.parts;
+        int const slot      = block.thread() / lanes;
+        int const neighbour = slot / work.sizes.rows; // 0 where blocks share a pair
+        int const row       = (block.index() - group * by.parts) * rows + slot - neighbour * work.sizes.rows;
+        i64 const step      = i64(block.count() / by.parts) * by.together;
         wave.release_dependents();
         wave.dependency();
-        auto const cut  = detail::read_cut(wave, work);
-        int const tiles = bounds.threads / lanes;
-        i64 const rows  = work.sizes.pairs() * work.sizes.rows;
-        i64 const step  = i64(block.count()) * tiles;
-        for (i64 at = i64(block.index()) * tiles + block.thread() / lanes; at < rows; at += step) {
-            int const pair = int(u64(at) / u32(work.sizes.rows));
-            merge_row(wave, work, cut, pair, int(at - i64(pair) * work.sizes.rows),
-                      block.thread() % lanes * 4);
+        if (neighbour >= by.together) {
+            return;
+        }
+        for (i64 pair = i64(group) * by.together + neighbour; pair < work.sizes.pairs(); pair += step) {
+            merge_row(wave, work, int(pair), row, block.thread() % lanes * 4);
         }
     }
 
 private:
     template <class Wave>
-    KVLOOM_FN static void merge_row(Wave wave, detail::decode_work<Problem> const& work,
-                                    detail::decode_cut const& cut, int pair, int row, int first_dim)
+    KVLOOM_FN static void merge_row(Wave wave, detail::decode_work<Problem> const& work, int pair, int row,
+                                    int first_dim)
     {
         detail::decode_segment segment;
-        int const of_sequence = work.sizes.heads * work.sizes.tiles;
-        segment.sequence      = pair / of_sequence;
-        segment.extent        = detail::extent_of<Wave, Problem, false>(wave, work, segment.sequence);
-        detail::set_pair(work, segment, pair - segment.sequence * of_sequence);
+        segment.sequence = quotient(pair, work.pairs);
+        // Read together: what one read must wait for costs more than the merge itself.
+        auto const cut   = detail::read_cut(wave, work);
+        i64 const before = detail::load_count<false>(wave, work.sections.before + segment.sequence);
+        segment.extent   = detail::extent_of<Wave, Problem, false>(wave, work, segment.sequence);
+        detail::set_pair(work, segment, pair - segment.sequence * int(work.pairs.divisor));
         if (row >= detail::rows_of(work, segment)) {
             return;
         }
-        auto const span = detail::span_of(wave, work, segment, cut);
+        auto const span = detail::span_of(work, segment, cut, before);
         if (span.blocks(cut) == 1) {
             return;
         }

@@ -40,15 +40,15 @@ private:
     int number; ///< of the wave: to ask the block for it is a collective on NVIDIA
 };
 
-/// One wave of a block, as those who fold.
-template <class Block>
+/// One wave of a block, as those who fold, with registers for `Kept` partial results.
+template <class Block, int Kept>
 class wave_team
 {
 public:
     using wave_type = typename Block::wave_type;
 
     static constexpr int threads   = wave_type::size;
-    static constexpr int most_kept = 8; ///< partial results that a thread has registers and instructions for
+    static constexpr int most_kept = Kept;
 
     KVLOOM_FN explicit wave_team(Block const& of) : block(of) {}
 

@@ -121,6 +121,8 @@ struct decode_work
     decode_sections sections;
     divider group; ///< query heads to a head of K and V
     divider grid;  ///< blocks
+    divider heads; ///< of K and V
+    divider pairs; ///< of a sequence, at most
 };
 
 /// Query heads to a head of K and V.
@@ -302,7 +304,7 @@ struct decode_segment
 template <class Problem>
 KVLOOM_FN void set_pair(decode_work<Problem> const& work, decode_segment& segment, int pair)
 {
-    segment.tile = pair / work.sizes.heads;
+    segment.tile = quotient(pair, work.heads);
     segment.head = pair - segment.tile * work.sizes.heads;
 }
 
@@ -338,6 +340,9 @@ public:
     }
 
     KVLOOM_FN bool done() const { return left <= 0; }
+
+    /// The sequence of the next segment, unless that is a later one: to read ahead what belongs to it.
+    KVLOOM_FN int next_sequence() const { return sequence; }
 
     /// The next segment. What belongs to a sequence is read once.
     KVLOOM_FN decode_segment take()

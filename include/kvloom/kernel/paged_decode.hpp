@@ -126,10 +126,9 @@ struct paged_decode
             if (!started.ok() || Problem::merge_strategy::by_last) {
                 return started;
             }
-            i64 const all     = work.sizes.pairs() * work.sizes.rows;
-            i64 const a_block = decode_merger<Problem>::bounds.threads / decode_merger<Problem>::lanes;
-            i64 const blocks  = (all + a_block - 1) / a_block;
-            i64 const most    = 8 * i64(a.workspace.blocks);
+            auto const by    = decode_merger<Problem>::layout::of(work.sizes.rows);
+            i64 const blocks = by.blocks(work.sizes.pairs());
+            i64 const most   = (8 * i64(a.workspace.blocks) / by.parts + 1) * by.parts;
             return detail::start_kernel(stream, decode_merger<Problem>{}, work,
                                         blocks < most ? blocks : most);
         });
@@ -201,6 +200,8 @@ private:
         sizes.few_nodes = detail::most_nodes(sizes.heads, Rows < 16 ? 1 : Rows / 16);
         sizes.nodes = detail::nodes_for(a.table.most_pages() * types::page_size, sizes.few_nodes, sizes.rows);
         sizes.dims  = types::value_dim;
+        work.heads  = make_divider(u32(sizes.heads));
+        work.pairs  = make_divider(u32(sizes.heads) * u32(sizes.tiles));
         work.sections = detail::cut_workspace(a.workspace.data, sizes);
         return work;
     }

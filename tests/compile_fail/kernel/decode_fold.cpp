@@ -17,3 +17,16 @@ using fold_of = detail::node_fold<Team, decode_problem, detail::fold_scratch<4, 
 // wrong: std::size_t const bytes = sizeof(fold_of<team<8>>);
 // wrong: std::size_t const bytes = sizeof(fold_of<team<72>>);
 std::size_t const bytes = sizeof(fold_of<team<80>>);
+
+// refuses: node_fold: the turns must fall into whole flights
+// wrong: std::size_t const ragged = sizeof(fold_of<team<48>>);
+std::size_t const ragged = sizeof(fold_of<team<32>>);
+
+/// A fold whose chain has so many places in the scratch.
+template <int ChainTurns>
+using chained =
+    detail::node_fold<team<64>, decode_problem, detail::fold_scratch<4, 16, 64, ChainTurns>, 4, 1, 16>;
+
+// refuses: node_fold: the chain must have a place for each turn
+// wrong: std::size_t const room = sizeof(chained<5>);
+std::size_t const room = sizeof(chained<8>);

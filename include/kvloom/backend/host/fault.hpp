@@ -38,6 +38,8 @@ inline char const* name_of(operation what)
         return "transpose8";
     case operation::together:
         return "together";
+    case operation::meet:
+        return "meet";
     case operation::barrier:
         return "barrier";
     }

@@ -28,6 +28,7 @@ enum class operation : short {
     ballot,
     transpose8,
     together,
+    meet,
     barrier
 };
 

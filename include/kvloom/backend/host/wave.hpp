@@ -268,6 +268,12 @@ struct wave
         return detail::vote(*self, predicate, {at, detail::operation::ballot});
     }
 
+    /// Waits for all lanes; what one has written before is seen by all after.
+    KVLOOM_FN void meet(site at = site::here()) const
+    {
+        detail::vote(*self, true, {at, detail::operation::meet});
+    }
+
     /// Transposes an 8x8 matrix of 16-bit units: lane l passes row l / 4, columns 2 * (l % 4) (in the low
     /// half) and the next, and gets the same elements of the transpose. Warps of 32 lanes only.
     KVLOOM_FN u32 transpose8(u32 pair, site at = site::here()) const
