@@ -31,12 +31,14 @@ struct fp8_alone : insert_problem
     using numerics = Numerics;
 };
 
-using unit_ocp    = fp8_alone<fp8_e4m3, contract::aiter_unit>;
-using unit_fnuz   = fp8_alone<fp8_e4m3_fnuz, contract::aiter_unit>;
-using static_ocp  = fp8_alone<fp8_e4m3, contract::aiter_static>;
-using static_fnuz = fp8_alone<fp8_e4m3_fnuz, contract::aiter_static>;
-using token_ocp   = fp8_alone<fp8_e4m3, contract::aiter_per_token>;
-using token_fnuz  = fp8_alone<fp8_e4m3_fnuz, contract::aiter_per_token>;
+using unit_ocp     = fp8_alone<fp8_e4m3, contract::aiter_unit>;
+using unit_fnuz    = fp8_alone<fp8_e4m3_fnuz, contract::aiter_unit>;
+using static_ocp   = fp8_alone<fp8_e4m3, contract::aiter_static>;
+using static_fnuz  = fp8_alone<fp8_e4m3_fnuz, contract::aiter_static>;
+using product_ocp  = fp8_alone<fp8_e4m3, contract::seed>;
+using product_fnuz = fp8_alone<fp8_e4m3_fnuz, contract::seed>;
+using token_ocp    = fp8_alone<fp8_e4m3, contract::aiter_per_token>;
+using token_fnuz   = fp8_alone<fp8_e4m3_fnuz, contract::aiter_per_token>;
 
 template __global__ void hip::entry<key_items<bf16_alone>, work<bf16_alone>>(work<bf16_alone>);
 template __global__ void hip::entry<key_items<unit_ocp>, work<unit_ocp>>(work<unit_ocp>);
@@ -45,3 +47,5 @@ template __global__ void hip::entry<key_items<static_ocp>, work<static_ocp>>(wor
 template __global__ void hip::entry<key_items<static_fnuz>, work<static_fnuz>>(work<static_fnuz>);
 template __global__ void hip::entry<key_items<token_ocp>, work<token_ocp>>(work<token_ocp>);
 template __global__ void hip::entry<key_items<token_fnuz>, work<token_fnuz>>(work<token_fnuz>);
+template __global__ void hip::entry<key_items<product_ocp>, work<product_ocp>>(work<product_ocp>);
+template __global__ void hip::entry<key_items<product_fnuz>, work<product_fnuz>>(work<product_fnuz>);
