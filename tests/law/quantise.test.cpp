@@ -223,6 +223,20 @@ TEST_CASE("fp8 codes of rows that found their scale are those of true division",
     CHECK(unequal_codes<divided_by, fp8_e4m3, saturate>(r) == 0);
 }
 
+TEST_CASE("what fp16 rounds to infinity after the scale was found is stored as the largest number",
+          "[law][quantise]")
+{
+    float const infinity = std::numeric_limits<float>::infinity();
+    runs r;
+    for (float const largest : {65520.0f, 65536.0f, 90510.0f, 1e6f, 1e30f}) {
+        for (float const limit : {448.0f, 240.0f, 224.0f}) {
+            r.add(largest / limit, {infinity, -infinity, 65504.0f, -65504.0f, 1.0f, 0.0f, -0.0f});
+        }
+    }
+    CHECK(unequal_codes<divided_by_own_scale, fp8_e4m3, saturate>(r) == 0);
+    CHECK(unequal_codes<divided_by_own_scale, fp8_e4m3_fnuz, saturate>(r) == 0);
+}
+
 TEST_CASE("the scale that a row finds is its largest magnitude over the limit, rounded once",
           "[law][quantise]")
 {

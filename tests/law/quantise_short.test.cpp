@@ -62,8 +62,9 @@ bool same_number(float const a, float const b)
 TEST_CASE("the short form of a division gives what the long one does, or NaN", "[law][quantise]")
 {
     auto const values = all_of_bf16();
-    for (float const scale : {1.0f, 0.7f, 448.0f, 1e10f, 1e-20f, 0x1p-80f, 0x1p80f, 0x1.8p-81f, 0x1.8p80f,
-                              0.0f, -0.7f, 1e-45f, 3e38f, std::numeric_limits<float>::infinity()}) {
+    for (float const scale :
+         {1.0f, 0.7f, 0x1p7f, 448.0f, 1e10f, 1e-20f, 0x1p-80f, 0x1p80f, 0x1.8p-81f, 0x1.8p80f, 0.0f, -0.7f,
+          1e-45f, 3e38f, std::numeric_limits<float>::infinity()}) {
         CAPTURE(scale);
         runs r;
         r.add(scale, values);
@@ -75,10 +76,10 @@ TEST_CASE("the short form of a division gives what the long one does, or NaN", "
         for (std::size_t i = 0; i < values.size(); ++i) {
             bool const wanted =
                 ordinary && std::isfinite(values[i]) && std::isfinite(divided(values[i], scale));
-            for (float const got : {shorter[i], own[i]}) {
-                unequal += !std::isnan(got) && !same_number(got, longer[i]) ? 1 : 0;
-                missing += wanted && std::isnan(got) ? 1 : 0;
-            }
+            unequal += !std::isnan(shorter[i]) && !same_number(shorter[i], longer[i]) ? 1 : 0;
+            unequal += !std::isnan(own[i]) && !same_number(own[i], longer[i]) ? 1 : 0;
+            missing += wanted && std::isnan(shorter[i]) ? 1 : 0;
+            missing += wanted && scale <= 0x1p7f && std::isnan(own[i]) ? 1 : 0;
             // A number where none can be told from NaN would be taken for one.
             unequal += !std::isfinite(values[i]) && !std::isnan(shorter[i]) ? 1 : 0;
         }

@@ -86,7 +86,7 @@ struct decode_through_registers
 private:
     template <class Wave>
     static constexpr bool is_started =
-        Wave::size == Lanes && !(Wave::arch == arch_id::sm_90 && decode_types<Problem>::fits_rings);
+        Wave::size == Lanes && !(copies_in_bulk(Wave::arch) && decode_types<Problem>::fits_rings);
 
     template <class Block>
     KVLOOM_FN static void attend_segments(Block const& block, detail::decode_work<Problem> const& work)
@@ -287,7 +287,7 @@ private:
             detail::attend_nodes<order>(
                 wave, work, segment, rows, query, path, pages, [&](int, auto const& softmax) {
                     shape::for_parts([&](int part) {
-                        copies::wait(&memory.taken, turn);
+                        copies::wait(wave, &memory.taken, turn);
                         turn ^= 1;
                         detail::hand_over(wave, number, part, softmax, memory.scratch);
                         wave.meet();
@@ -317,7 +317,7 @@ private:
             int const first = Problem::folding::by_nodes ? segment.first : segment.last - 1;
             for (int node = first; node < segment.last; ++node) {
                 shape::for_parts([&](int part) {
-                    copies::wait(&memory.handed, turn);
+                    copies::wait(wave, &memory.handed, turn);
                     turn ^= 1;
                     fold.take(segment, node, part);
                     if (team.thread() == 0) {

@@ -22,13 +22,14 @@ struct fault_counts
 ///
 /// Queries and index queries are written for every token, and so are k_out and index_k_out where the problem has
 /// them. Tokens from `slot_count` on are padding: they have no slot, and without k_out their k and v are never
-/// read; the same holds for index_k from `index_slot_count` on. A negative slot, or one beyond the cache, stores
-/// nothing in that cache; the two slot lists are independent. Where two tokens name one slot,
+/// read; the same holds for index_k from `index_slot_count` on. A negative slot, or one beyond the K or the V cache,
+/// stores nothing in either; likewise in the index cache; the two slot lists are independent. Where two tokens name one slot,
 /// either may win in each element. A position outside the table: that token's dense
 /// rows are zeros, and nothing enters a cache. Gains and the table must not be written by the kernel just before
 /// in the stream.
 ///
-/// A section without heads is absent: its rows, outputs and caches are not looked at.
+/// A section without heads is absent: its rows, outputs and caches are not looked at. The fused kernel lets index_q be
+/// absent, and the whole index branch where the problem has none; the unfused ones what they do not work on.
 template <class Problem>
 struct insert_args
 {

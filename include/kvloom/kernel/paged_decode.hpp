@@ -139,7 +139,7 @@ private:
     static status attend(Stream const& stream, detail::decode_work<Problem> const& work)
     {
         if constexpr (Stream::has_copies && decode_types<Problem>::fits_rings) {
-            if (arch_of(stream) == arch_id::sm_90) {
+            if (copies_in_bulk(arch_of(stream))) {
                 return detail::start_kernel(stream, decode_through_rings<Problem, Rows>{}, work,
                                             work.sizes.blocks);
             }

@@ -39,7 +39,7 @@ public:
 
     KVLOOM_FN void put(decode_segment const& segment)
     {
-        copies::wait(&queue.empty[place.stage], place.parity ^ 1);
+        copies::wait(wave, &queue.empty[place.stage], place.parity ^ 1);
         if (wave.lane() == 0) {
             queue.segment[place.stage] = segment;
             copies::arrive(&queue.full[place.stage]);
@@ -68,7 +68,7 @@ public:
     /// Waits for the next segment; whether there is one.
     KVLOOM_FN bool wait() const
     {
-        copies::wait(&queue.full[place.stage], place.parity);
+        copies::wait(wave, &queue.full[place.stage], place.parity);
         return segment().last > segment().first;
     }
 

@@ -132,7 +132,8 @@ namespace detail {
 /// Whether a machine has NVIDIA's units.
 KVLOOM_FN constexpr bool has_mma(arch_id arch)
 {
-    return arch == arch_id::host_warp32 || arch == arch_id::sm_80 || arch == arch_id::sm_90;
+    return arch == arch_id::host_warp32 || arch == arch_id::host_sm_90 || arch == arch_id::sm_80
+           || arch == arch_id::sm_90;
 }
 
 /// Elements that a lane hands to the deepest of CDNA's products of T.

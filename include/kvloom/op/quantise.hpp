@@ -187,11 +187,11 @@ private:
 
 /// The same for a scale that was found from the values themselves: of finite ones the quotient is at most the format's
 /// largest, and 2^-8 of that more (where the values were rounded after the scale was found). Conversions round that
-/// down. @cost three operations a value
+/// down. @cost three operations a value; more for scales below 2^-80 and above 2^7
 struct divided_by_own_scale
 {
     KVLOOM_FN explicit divided_by_own_scale(float dequant_scale)
-        : short_{dequant_scale, dequant_scale >= 0x1p-80F && dequant_scale <= 0x1p80F
+        : short_{dequant_scale, dequant_scale >= 0x1p-80F && dequant_scale <= 0x1p7F
                                     ? reciprocal(dequant_scale)
                                     : detail::quiet_nan}
     {}
@@ -199,7 +199,8 @@ struct divided_by_own_scale
     template <int N>
     KVLOOM_FN vec<float, N> operator()(vec<float, N> const& values) const
     {
-        // An infinity among the values makes the scale large.
+        // An infinity among the values makes the scale large: also one that was finite when the scale was found and
+        // that fp16 cannot hold, from 65520 on, which is more than 2^7 times any fp8 number.
         return is_nan(short_.inverse) ? divided_by{short_.scale}(values) : short_(values);
     }
 

@@ -133,7 +133,7 @@ public:
     /// Waits for the keys of the next step.
     KVLOOM_FN void enter()
     {
-        copies::wait(&rings.full[stream][place.stage][0], place.parity);
+        copies::wait(wave, &rings.full[stream][place.stage][0], place.parity);
         missing = rings.missing[stream][place.stage];
         if constexpr (Places) {
             KVLOOM_UNROLL
@@ -166,8 +166,8 @@ public:
             vec<u32, 4> words[order::each]; // by [slice][half of a page]
             KVLOOM_UNROLL
             for (int p = 0; p < order::each; ++p) {
-                words[p] = copies::read_matrices(stage().keys + (t * order::each + p) * key_bytes
-                                                 + order::key_row(b, wave.lane()) * 16);
+                words[p] = copies::read_matrices(wave, stage().keys + (t * order::each + p) * key_bytes
+                                                           + order::key_row(b, wave.lane()) * 16);
             }
             KVLOOM_UNROLL
             for (int h = 0; h < Tile::score_tiles; ++h) {
@@ -188,7 +188,7 @@ public:
     KVLOOM_FN void keys_done() { release(0); }
 
     /// Waits for the values of the step.
-    KVLOOM_FN void begin_values() { copies::wait(&rings.full[stream][place.stage][1], place.parity); }
+    KVLOOM_FN void begin_values() { copies::wait(wave, &rings.full[stream][place.stage][1], place.parity); }
 
     /// Values of tokens outside a range become zeros where they lie. The waves of a stream may all do so.
     KVLOOM_FN void clear_values(token_range present)
@@ -215,9 +215,9 @@ public:
             vec<u32, 4> words[order::each];
             KVLOOM_UNROLL
             for (int p = 0; p < order::each; ++p) {
-                words[p] =
-                    copies::read_matrices(stage().values + (t * order::each + p) * value_bytes
-                                          + order::template value_row<ValueLayout::dim>(b, wave.lane()) * 16);
+                words[p] = copies::read_matrices(
+                    wave, stage().values + (t * order::each + p) * value_bytes
+                              + order::template value_row<ValueLayout::dim>(b, wave.lane()) * 16);
             }
             KVLOOM_UNROLL
             for (int i = 0; i < value_tiles; ++i) {
@@ -340,7 +340,7 @@ private:
         auto& stage     = rings.ring[stream][place.stage];
         u64* const full = &rings.full[stream][place.stage][kind];
         auto* const to  = of_keys ? stage.keys : stage.values;
-        copies::wait(&rings.empty[stream][place.stage][kind], place.parity ^ 1);
+        copies::wait(wave, &rings.empty[stream][place.stage][kind], place.parity ^ 1);
         if (of_keys) {
             rings.missing[stream][place.stage] = missing;
             KVLOOM_UNROLL

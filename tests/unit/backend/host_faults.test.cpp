@@ -233,6 +233,40 @@ TEST_CASE("accesses that are null or not aligned to their width", "[backend]")
                   {"store of 2 bytes at 0x", "which is not a multiple of its width\n"});
 }
 
+TEST_CASE("bulk copies: a barrier that nobody completes, addresses of less than 16 bytes", "[backend]")
+{
+    struct barrier_alone
+    {
+        u64 barrier;
+    };
+    auto const waiting = [](auto block) {
+        using copies = typename decltype(block.wave())::copies;
+        auto& room   = block.template shared<barrier_alone>();
+        if (block.thread() == 0) {
+            copies::prepare(&room.barrier, 2);
+        }
+        block.barrier();
+        if (block.thread() == 0) {
+            copies::arrive(&room.barrier); // one of two
+        }
+        copies::wait(block.wave(), &room.barrier, 0);
+    };
+    auto const text = message_of_kernel<40, host::sm_90, barrier_alone>(waiting);
+    require_parts(text, {"kvloom: host: nobody completes the barrier of bulk copies awaited at ",
+                         "host_faults.test.cpp:", "(block 0, thread "});
+
+    alignas(16) static unsigned char memory[64] = {};
+    auto const copying                          = [](auto block) {
+        using copies = typename decltype(block.wave())::copies;
+        auto& room   = block.template shared<vec<u64, 4>>();
+        copies::prepare(&room[2], 1);
+        copies::expect(&room[2], 16);
+        copies::copy(&room[0], memory + 8, 16, &room[2]);
+    };
+    require_parts(message_of_kernel<1, host::sm_90, vec<u64, 4>>(copying),
+                  {"kvloom: host: bulk copy of 16 bytes at 0x", "which is not a multiple of its width"});
+}
+
 TEST_CASE("shared memory of another size than the kernel declares", "[backend]")
 {
     require_parts(

@@ -95,6 +95,48 @@ struct with_a_ballot
     }
 };
 
+/// A bulk copy is there when its barrier says so, not when another thread has asked for it; and its place is free when all
+/// readers have said so.
+struct without_wait
+{
+    static constexpr launch_bounds bounds = {threads, 1, 1};
+    struct shared
+    {
+        vec<u32, 4> room;
+        u64 full;
+        u64 empty;
+    };
+
+    template <class Block>
+    KVLOOM_FN void operator()(Block block, arguments const& a) const
+    {
+        using copies                               = typename Block::wave_type::copies;
+        auto const wave                            = block.wave();
+        auto& memory                               = block.template shared<shared>();
+        alignas(16) static constexpr int source[4] = {1, 2, 3, 4};
+        if (block.thread() == 0) {
+            copies::prepare(&memory.full, 1);
+            copies::prepare(&memory.empty, threads);
+        }
+        block.barrier();
+        u32 sum = 0;
+        for (u32 round = 0; round < 3; ++round) {
+            if (block.thread() == 0) {
+                copies::wait(wave, &memory.empty, (round & 1) ^ 1);
+                copies::expect(&memory.full, 16);
+                copies::copy(&memory.room, source, 16, &memory.full);
+            }
+            if (a.synchronised) {
+                copies::wait(wave, &memory.full, round & 1);
+            }
+            sum += memory.room[block.thread() % 4];
+            copies::wait(wave, &memory.full, round & 1);
+            copies::arrive(&memory.empty);
+        }
+        a.out[block.index() * threads + block.thread()] = int(sum);
+    }
+};
+
 /// Two blocks write one place.
 struct between_blocks
 {
@@ -134,17 +176,21 @@ int main(int argc, char** argv)
     bool ok                  = false;
     if (wanted == "with") {
         ok = run_both<without>(true) && run_both<without_second_barrier>(true)
-             && run_both<with_a_ballot>(true) && run_both<between_blocks>(true);
+             && run_both<with_a_ballot>(true) && run<without_wait, host::sm_90>(true)
+             && run_both<between_blocks>(true);
     } else if (wanted == "without") {
         ok = run_both<without>(false);
     } else if (wanted == "without_second_barrier") {
         ok = run_both<without_second_barrier>(false);
     } else if (wanted == "with_a_ballot") {
         ok = run_both<with_a_ballot>(false);
+    } else if (wanted == "without_wait") {
+        ok = run<without_wait, host::sm_90>(false);
     } else if (wanted == "between_blocks") {
         ok = run_both<between_blocks>(false);
     } else {
-        std::fprintf(stderr, "race with|without|without_second_barrier|with_a_ballot|between_blocks\n");
+        std::fprintf(stderr,
+                     "race with|without|without_second_barrier|with_a_ballot|without_wait|between_blocks\n");
         return 2;
     }
     std::printf("%s: %s\n", wanted.c_str(), ok ? "launched" : "not launched");

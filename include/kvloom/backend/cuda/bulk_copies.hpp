@@ -49,7 +49,8 @@ struct bulk_copies
     }
 
     /// Waits for the end of the phase of this parity.
-    KVLOOM_DEVICE static void wait(u64* barrier, u32 parity)
+    template <class Wave>
+    KVLOOM_DEVICE static void wait(Wave, u64* barrier, u32 parity)
     {
 #if KVLOOM_ON_CUDA && __CUDA_ARCH__ >= 900
         asm volatile("{\n"
@@ -85,8 +86,9 @@ struct bulk_copies
     }
 
     /// Four matrices of 8 rows of 16 bytes: lane l gives the address of row l % 8 of matrix l / 8 and gets, of each
-    /// matrix, word l % 4 of row l / 4.
-    KVLOOM_DEVICE static vec<u32, 4> read_matrices(void const* row)
+    /// matrix, word l % 4 of row l / 4. Collective.
+    template <class Wave>
+    KVLOOM_DEVICE static vec<u32, 4> read_matrices(Wave, void const* row)
     {
         vec<u32, 4> words;
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -134,6 +134,15 @@ inline void print_thread(gpu_thread const& thread)
     end_message();
 }
 
+/// A thread waits for a barrier of bulk copies that nobody completes.
+[[noreturn]] inline void fail_waiting(gpu_thread const& thread, site at)
+{
+    std::fprintf(stderr, "kvloom: host: nobody completes the barrier of bulk copies awaited at %s:%d",
+                 at.file, at.line);
+    print_thread(thread);
+    end_message();
+}
+
 /// A kernel asks for another struct than it declared.
 [[noreturn]] inline void fail_shared(gpu_thread const& thread, std::size_t bytes)
 {

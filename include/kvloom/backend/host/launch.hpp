@@ -163,7 +163,8 @@ public:
     static constexpr int wave_size      = wave<Machine>::size;
     static constexpr bool may_be_narrow =
         false; ///< whether waves of some of its machines have half as many lanes
-    static constexpr bool has_copies = false; ///< of whole spans to shared memory, as rings of pages need
+    static constexpr bool has_copies =
+        copies_in_bulk(Machine::arch); ///< of whole spans, as rings of pages need
 
     /// CPU threads that a launch uses; 0: as many as there are cores.
     int workers = 0;

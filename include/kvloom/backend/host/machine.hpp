@@ -38,6 +38,12 @@ struct warp32
     static constexpr bool flushes   = false;
 };
 
+/// The same with bulk copies to shared memory, as NVIDIA has them from compute capability 9.0 on.
+struct sm_90 : warp32
+{
+    static constexpr arch_id arch = arch_id::host_sm_90;
+};
+
 /// Waves of 32 lanes without a matrix unit.
 struct rdna : warp32
 {

@@ -64,6 +64,25 @@ inline gpu_thread& next_in_block(worker const& w, gpu_thread& self)
     return w.threads[std::size_t(wave->first + lowest_lane(wave->ready))];
 }
 
+/// The next thread of the block that may run, in a circle; this one if it is the only one.
+inline gpu_thread& next_in_turn(gpu_thread& self)
+{
+    hidden_from_thread_sanitizer const hidden;
+    worker const& w  = *self.home;
+    wave_state* wave = self.wave;
+    u64 const later  = wave->ready & (~u64(1) << self.lane);
+    if (later != 0) {
+        return neighbour(self, lowest_lane(later));
+    }
+    do {
+        ++wave;
+        if (wave == w.waves.get() + w.block_waves) {
+            wave = w.waves.get();
+        }
+    } while (wave->ready == 0);
+    return w.threads[std::size_t(wave->first + lowest_lane(wave->ready))];
+}
+
 /// Every lane of the wave that has not returned has arrived.
 inline void complete_operation(wave_state& wave)
 {
@@ -149,6 +168,15 @@ inline u64 value_of(gpu_thread const& self, int source)
         fail_absent(self, source);
     }
     return self.wave->value[self.turn][source];
+}
+
+/// Lets every other thread of the block that may run have its turn before this one goes on.
+__attribute__((always_inline)) inline void give_way(gpu_thread& self)
+{
+    gpu_thread& next = next_in_turn(self);
+    if (&next != &self) {
+        switch_fiber(self, next);
+    }
 }
 
 /// Waits at a wave operation for the other lanes of the wave that have not returned.

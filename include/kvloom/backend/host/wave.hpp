@@ -2,6 +2,7 @@
 // The host backend's waves and their blocks.
 #pragma once
 
+#include "kvloom/backend/host/bulk_copies.hpp"
 #include "kvloom/backend/host/machine.hpp"
 #include "kvloom/backend/host/scheduler.hpp"
 #include "kvloom/core/config.hpp"
@@ -187,6 +188,8 @@ struct wave
     static constexpr bool is_model      = true;
 
     static constexpr bool flushes_products = Machine::flushes;
+
+    using copies = bulk_copies;
 
     detail::gpu_thread* self;
 
