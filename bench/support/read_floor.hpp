@@ -117,7 +117,7 @@ private:
             kvloom::u32 const turn = kvloom::u32((step - first) / stages) & 1U;
             char const* const from = next;
             next                   = address(step + 1);
-            copies::wait(&memory.empty[stage], turn ^ 1U);
+            copies::wait(wave, &memory.empty[stage], turn ^ 1U);
             if (lane == 0) {
                 copies::expect(&memory.full[stage], source.spans(step) * Source::span);
             }
@@ -135,7 +135,7 @@ private:
         using copies = typename Wave::copies;
         for (int step = first; step < last; ++step) {
             int const stage = (step - first) % stages;
-            copies::wait(&memory.full[stage], kvloom::u32((step - first) / stages) & 1U);
+            copies::wait(wave, &memory.full[stage], kvloom::u32((step - first) / stages) & 1U);
             if (wave.lane() == 0) {
                 copies::arrive(&memory.empty[stage]);
             }
