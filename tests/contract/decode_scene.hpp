@@ -58,6 +58,18 @@ struct decode_options
     std::function<double(int)> sink{}; ///< of a query head
 };
 
+/// Sequences of these lengths, `count` query tokens each.
+inline decode_options options_of(std::vector<std::int64_t> lengths, int const heads, int const kv_heads,
+                                 int const count)
+{
+    decode_options o;
+    o.lengths  = std::move(lengths);
+    o.heads    = heads;
+    o.kv_heads = kv_heads;
+    o.count    = count;
+    return o;
+}
+
 /// Rows [tokens][heads][dim]; strides in elements.
 struct decode_rows
 {

@@ -46,17 +46,6 @@ std::vector<std::int64_t> contexts()
     return lengths;
 }
 
-decode_options options_of(std::vector<std::int64_t> lengths, int const heads, int const kv_heads,
-                          int const count)
-{
-    decode_options o;
-    o.lengths  = std::move(lengths);
-    o.heads    = heads;
-    o.kv_heads = kv_heads;
-    o.count    = count;
-    return o;
-}
-
 /// Scenes in which every kind of cut occurs: of one head among blocks, of a block among heads and sequences.
 std::vector<decode_options> uneven_scenes()
 {

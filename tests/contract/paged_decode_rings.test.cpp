@@ -56,17 +56,6 @@ void check_rings(decode_options const& options)
     check_decode<Problem, machines_that_copy>(options);
 }
 
-decode_options options_of(std::vector<std::int64_t> lengths, int const heads, int const kv_heads,
-                          int const count)
-{
-    decode_options o;
-    o.lengths  = std::move(lengths);
-    o.heads    = heads;
-    o.kv_heads = kv_heads;
-    o.count    = count;
-    return o;
-}
-
 /// Blocks of 8, 16, 32 and 64 query rows, full and not; fewer segments than blocks, and many of a block.
 template <class Problem>
 void check_rows()

@@ -24,14 +24,6 @@ struct copy_barrier
     std::int32_t bytes; ///< announced, yet to come
 };
 
-inline void end_phase_if_complete(copy_barrier& barrier)
-{
-    if (barrier.pending == 0 && barrier.bytes == 0) {
-        barrier.pending = barrier.arrivals;
-        barrier.phase ^= 1U;
-    }
-}
-
 inline copy_barrier load_barrier(u64 const* barrier)
 {
     copy_barrier state;
@@ -47,14 +39,18 @@ inline void prepare_barrier(u64* barrier, int arrivals)
     std::memcpy(barrier, &state, sizeof(state));
 }
 
-/// `arrivals` come, and bytes that are announced (positive) or have been copied (negative).
+/// `arrivals` come, and bytes that are announced (positive) or have been copied (negative). With the last of both the
+/// phase ends.
 inline void change_barrier(u64* barrier, int arrivals, int bytes)
 {
     hidden_from_thread_sanitizer const hidden;
     copy_barrier state = load_barrier(barrier);
     state.pending -= u32(arrivals);
     state.bytes += bytes;
-    end_phase_if_complete(state);
+    if (state.pending == 0 && state.bytes == 0) {
+        state.pending = state.arrivals;
+        state.phase ^= 1U;
+    }
     publish(barrier);
     std::memcpy(barrier, &state, sizeof(state));
 }

@@ -153,7 +153,7 @@ struct bound_kernel
 
 } // namespace detail
 
-/// Where kernels run: the CPU as a model of `Machine` (cdna or warp32). Copies share their fibers. Any thread
+/// Where kernels run: the CPU as a model of `Machine` (machine.hpp). Copies share their fibers. Any thread
 /// may launch.
 template <class Machine>
 class stream

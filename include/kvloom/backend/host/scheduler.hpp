@@ -48,13 +48,10 @@ inline gpu_thread& next_in_wave(gpu_thread& self, u64 ready)
     return neighbour(self, lowest_lane(later != 0 ? later : ready));
 }
 
-/// Some thread of the block that may run, of the same wave if there is one.
-inline gpu_thread& next_in_block(worker const& w, gpu_thread& self)
+/// The first lane that may run of the next wave that has one, in a circle; of this wave if no other has.
+inline gpu_thread& next_behind_wave(worker const& w, gpu_thread const& self)
 {
     wave_state const* wave = self.wave;
-    if (wave->ready != 0) {
-        return next_in_wave(self, wave->ready);
-    }
     do {
         ++wave;
         if (wave == w.waves.get() + w.block_waves) {
@@ -64,23 +61,18 @@ inline gpu_thread& next_in_block(worker const& w, gpu_thread& self)
     return w.threads[std::size_t(wave->first + lowest_lane(wave->ready))];
 }
 
+/// Some thread of the block that may run, of the same wave if there is one.
+inline gpu_thread& next_in_block(worker const& w, gpu_thread& self)
+{
+    return self.wave->ready != 0 ? next_in_wave(self, self.wave->ready) : next_behind_wave(w, self);
+}
+
 /// The next thread of the block that may run, in a circle; this one if it is the only one.
 inline gpu_thread& next_in_turn(gpu_thread& self)
 {
     hidden_from_thread_sanitizer const hidden;
-    worker const& w  = *self.home;
-    wave_state* wave = self.wave;
-    u64 const later  = wave->ready & (~u64(1) << self.lane);
-    if (later != 0) {
-        return neighbour(self, lowest_lane(later));
-    }
-    do {
-        ++wave;
-        if (wave == w.waves.get() + w.block_waves) {
-            wave = w.waves.get();
-        }
-    } while (wave->ready == 0);
-    return w.threads[std::size_t(wave->first + lowest_lane(wave->ready))];
+    u64 const later = self.wave->ready & (~u64(1) << self.lane);
+    return later != 0 ? neighbour(self, lowest_lane(later)) : next_behind_wave(*self.home, self);
 }
 
 /// Every lane of the wave that has not returned has arrived.
